@@ -120,6 +120,8 @@ def _statement(code: Code) -> syntax.Statement:
         return _execute_immediate(code)
     if words[:3] == ["EXECUTE", "STATEMENT", "SET"]:
         return _statement_set(code, 0)
+    if words[:3] == ["ALTER", "STATEMENT", "SET"]:
+        return _alter_set(code)
     inserts = _inserts(code)
     if _is_one_into(code, inserts):
         return _insert(code, inserts[0])
@@ -264,6 +266,26 @@ def _statement_set(code: Code, start: int) -> syntax.StatementSet:
         raise WJoinError("WJ106", message, span=_whole(code), help=remedy)
     name = identifier(code.tokens[body - 2]) if code.word(body - 3) == "SET" else None
     return syntax.StatementSet(name, tuple(inserts), span=code.span(start, len(code.tokens)))
+
+
+def _alter_set(code: Code) -> syntax.AlterSet:
+    """Return a change of a statement set: ALTER STATEMENT SET, a name, and ADD or DROP."""
+    tokens, what = code.tokens, code.word(4)
+    if len(tokens) > 5 and is_name(tokens[3]):
+        name = identifier(tokens[3])
+        if what == "DROP" and len(tokens) == 6 and is_name(tokens[5]):
+            return syntax.AlterSet(name, dropped=identifier(tokens[5]), span=_whole(code))
+        if what == "ADD":
+            history = [token.word for token in tokens[-2:]] == ["WITH", "HISTORY"]
+            added = _statement(pair(code.text, tokens[5 : len(tokens) - 2 * history]))
+            if isinstance(added, syntax.InsertInto):
+                return syntax.AlterSet(name, added=added, history=history, span=_whole(code))
+    raise WJoinError(
+        "WJ106",
+        "this change of a statement set cannot be read",
+        span=_whole(code),
+        help="write ALTER STATEMENT SET name ADD INSERT INTO …, or ALTER STATEMENT SET name DROP sink",
+    )
 
 
 def _insert(code: Code, place: int, start: int = 0) -> syntax.Statement:

@@ -374,6 +374,19 @@ class StatementSet(Statement):
 
 
 @dataclass(frozen=True)
+class AlterSet(Statement):
+    """``ALTER STATEMENT SET name ADD insert [WITH HISTORY]``, or ``ALTER STATEMENT SET name DROP sink``.
+
+    Of ``added`` and ``dropped`` one is None.
+    """
+
+    name: Identifier
+    added: InsertInto | None = None
+    dropped: Identifier | None = None
+    history: bool = False
+
+
+@dataclass(frozen=True)
 class CreateView(Statement):
     """``CREATE [OR REPLACE] [TEMP] VIEW name AS query`` where the query holds a W-join."""
 

@@ -25,6 +25,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.nesting import QUERY_WORDS
 from wjoin.grammar.parser import parse_script
 from wjoin.grammar.syntax import (
+    AlterSet,
     CreateSink,
     CreateStream,
     CreateView,
@@ -76,7 +77,7 @@ def command_schema(statement: Statement, text: str) -> str | None:
         return None if first in QUERY_WORDS else _DESCRIBED if first in ("DESC", "DESCRIBE") else ""
     if isinstance(statement, StopQuery):
         return STOPPED_SCHEMA
-    if isinstance(statement, InsertInto | StatementSet):
+    if isinstance(statement, AlterSet | InsertInto | StatementSet):
         return "sink STRING, query STRING"
     return "" if isinstance(statement, _CHANGES) else None
 

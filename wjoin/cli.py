@@ -16,6 +16,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script
 from wjoin.grammar.plurals import counted
 from wjoin.grammar.syntax import (
+    AlterSet,
     CreateView,
     Explain,
     ExplainSet,
@@ -217,7 +218,7 @@ def _explain(options: argparse.Namespace) -> int:
                 elif options.format == "text":
                     print(explained)
             if isinstance(statement, CreateView) or not (
-                isinstance(statement, Explain | ExplainSet | InsertInto | Query | StatementSet)
+                isinstance(statement, AlterSet | Explain | ExplainSet | InsertInto | Query | StatementSet)
                 or _reads_only(text, statement)
             ):
                 execute(asked, statement)

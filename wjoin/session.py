@@ -15,6 +15,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script, parse_statement
 from wjoin.grammar.suggestions import suggestion
 from wjoin.grammar.syntax import (
+    AlterSet,
     ExecuteImmediate,
     InsertInto,
     SparkStatement,
@@ -44,6 +45,7 @@ from wjoin.spark.engine import Engine
 from wjoin.spark.notices import tell
 from wjoin.spark.process import log_path
 from wjoin.spark.session_things import held
+from wjoin.statements.alter_set import alter_set
 from wjoin.statements.dispatch import execute
 from wjoin.statements.explain import explain
 from wjoin.statements.explanation import Explanation
@@ -216,10 +218,12 @@ class Session:
     ) -> list[DataFrame | StreamingQuery]:
         """Run one statement of a script (see ``run_script``)."""
         asked = self.context.asked(text, params)
-        if isinstance(statement, InsertInto | StatementSet):
+        if isinstance(statement, AlterSet | InsertInto | StatementSet):
             with asked.placed(statement.span):
                 if isinstance(statement, InsertInto):
                     started = insert(asked, statement, once=once, checkpoint=checkpoint)
+                elif isinstance(statement, AlterSet):
+                    started = alter_set(asked, statement)
                 else:
                     started = execute_set(asked, statement, once=once, checkpoint=checkpoint)
             if once and started is not None:

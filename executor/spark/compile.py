@@ -177,17 +177,18 @@ def compile_plan(
     made = None
     if plan.stages and plan.method is not Method.NATIVE:
         unpack, schema = unpacking = _unpacking(plan, inputs, sites or {})
-        logic = StageLogic(plan, 0, stretch, predicates or {}, statement)
-        if state is not None or not plan.streaming:
-            made = _joined(logic, inputs, counting, held or {}, cores, state, unpacking)
-        else:
-            messages = _joined(logic, inputs, counting, held or {}, cores, state, None)
-            made = messages.mapInArrow(unpack.__call__, schema)
+        logic = StageLogic(replace(plan, begun=None), 0, stretch, predicates or {}, statement)
+        identities = [fingerprint(plan, stage) for stage in plan.stages]
+        at_once = unpacking if state is not None or not plan.streaming else None
+        made = _joined(logic, identities, inputs, counting, held or {}, cores, state, at_once)
+        if at_once is None:
+            made = made.mapInArrow(unpack.__call__, schema)
     return Compiled(plan, inputs, counting, made)
 
 
 def _joined(
     logic: StageLogic,
+    identities: Sequence[str],
     inputs: Sequence[DataFrame],
     counting: Counting,
     held: Mapping[int, HeldStream],
@@ -197,7 +198,7 @@ def _joined(
 ) -> DataFrame:
     """Return what leaves the last stage: messages, or rows by ``unpacking``.
 
-    ``logic`` is that of the first stage.
+    ``logic`` is that of the first stage; ``identities`` are those of the state of all stages.
     """
     plan = logic.plan
     meter = None if plan.streaming else counting.meter
@@ -247,7 +248,7 @@ def _joined(
         own = replace(logic, number=number, elsewhere=asking)
         folder = None if state is None else stage_folder(state, number)
         unpack, schema = (None, MESSAGES) if routers or unpacking is None else unpacking
-        operator = Operator(own, workers[number], routers, fingerprint(plan, stage), folder, unpack)
+        operator = Operator(own, workers[number], routers, identities[number], folder, unpack)
         results.append(_run(plan, operator, arriving, counting, tasks[number], schema))
     return results[-1]
 

@@ -118,6 +118,9 @@ class Unpack:
         ``fetching``: how to fetch the columns that rows lack which have come partially, by stream. Raises
         WJoinError WJ713, WJ714 and WJ715 where that fails.
         """
+        if self.output.windows:
+            # The stage has made more: all results inside the windows with which its state began.
+            block = block.filter(pa.array(wanted(self.output, self._times(block))))
         columns: dict[str, pa.Array] = {}
         fetched = self._fetched(block, fetching or {})
         for stream, number in self.plan.staged_columns(self.output):

@@ -104,7 +104,9 @@ def _in_hops(stage: Stage, place: int) -> dict[str, Any]:
 
 
 def fingerprint(plan: PhysicalPlan, stage: Stage) -> str:
-    """Return the identity of a stage as one word."""
+    """Return the identity of a stage as one word: that of the plan that has begun its state."""
+    if plan.begun is not None:
+        return fingerprint(plan.begun, plan.begun.stages[plan.stages.index(stage)])
     text = json.dumps(stage_identity(plan, stage), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -86,7 +86,7 @@ def _output_columns(plan: PhysicalPlan, output: Output) -> Iterator[str]:
         site = plan.streams[stream].site
         if site is not None and number in site.late:
             yield stored_column(plan, stream, site.number).name
-    if output.match or plan.lookups or len(plan.outputs) > 1:
+    if output.match or output.windows or plan.lookups or len(plan.outputs) > 1:
         yield from (time_name(stream) for stream in plan.staged)
 
 

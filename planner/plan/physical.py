@@ -382,7 +382,8 @@ class PhysicalPlan:
     Under the method NATIVE the stages tell only in which order the streams are joined, and on which keys.
 
     ``watermarked`` are the streams that come with a watermark of Spark's own. Spark takes no second one
-    after that, so MATCH_TIME then goes by the watermarks of the inputs.
+    after that, so MATCH_TIME then goes by the watermarks of the inputs. ``begun`` is the plan that has begun
+    the state, where that is another one (``planner.sets.changed_join``).
     """
 
     streams: tuple[StreamScan, ...]
@@ -395,6 +396,7 @@ class PhysicalPlan:
     passes: Passes = Passes.HULL
     method: Method = Method.MULTIWAY
     watermarked: tuple[int, ...] = ()
+    begun: "PhysicalPlan | None" = None
 
     @property
     def optional(self) -> frozenset[int]:

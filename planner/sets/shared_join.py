@@ -77,10 +77,10 @@ class Member:
     def windows(self) -> tuple[Windows, ...]:
         """The windows that a result must be inside one of, in the order of the shared join."""
         plan = self.planned.physical
-        return tuple(_in_order(each, self.order) for each in plan.branches or (plan.windows,))
+        return tuple(in_order(each, self.order) for each in plan.branches or (plan.windows,))
 
     @cached_property
-    def key(self) -> Hashable:
+    def key(self) -> tuple[Hashable, Hashable, Hashable]:
         """What statements that share a join have in common: streams, their times, keys and hints."""
         plan = self.planned.physical
         streams = [
@@ -174,7 +174,7 @@ def with_outputs(
         Shared(
             each,
             _output(planned, each, common, alike=alike),
-            _text(planned, each, common),
+            text_over(planned, each, left_of(each, common)),
             tuple(left_of(each, common)),
         )
         for each in members
@@ -195,7 +195,7 @@ def common_conditions(members: Sequence[Member]) -> dict[str, Conjunct]:
     return {
         words: each
         for words, each in first.conditions.items()
-        if not _makes_key(first, each)
+        if not makes_key(first, each)
         and not (isinstance(each, Residual) and isinstance(each.read, Unread))
         and all(words in other.conditions for other in others)
     }
@@ -206,7 +206,7 @@ def left_of(member: Member, common: Mapping[str, Conjunct]) -> list[str]:
     left = [
         each
         for words, each in member.conditions.items()
-        if words not in common and not _makes_key(member, each)
+        if words not in common and not makes_key(member, each)
     ]
     # Else in the order in which they are written: one may be there to keep rows from the next.
     return [condition_text(each) for each in sorted(left, key=lambda each: not isinstance(each, Filter))]
@@ -239,12 +239,13 @@ def _is_place(word: str) -> bool:
     return word.startswith("$") and word[1:].isdigit()
 
 
-def _in_order(windows: Windows, order: Sequence[int]) -> Windows:
+def in_order(windows: Windows, order: Sequence[int]) -> Windows:
+    """Return windows with the streams in another order, by their numbers in this one."""
     tables = ([[table[i][j] for j in order] for i in order] for table in windows.tables)
     return Windows(tuple(tuple(map(tuple, table)) for table in tables))
 
 
-def _makes_key(member: Member, condition: Conjunct) -> bool:
+def makes_key(member: Member, condition: Conjunct) -> bool:
     """Return whether a condition is an equality that is in a class of equal values."""
     if not isinstance(condition, Equality):
         return False
@@ -287,12 +288,12 @@ def _weakest_filters(members: Sequence[Member], common: Mapping[str, Conjunct]) 
             ]
             if not own:
                 break
-            alternatives.append(_renamed(" AND ".join(f"({one})" for one in own), each.aliases[place], alias))
+            alternatives.append(renamed(" AND ".join(f"({one})" for one in own), each.aliases[place], alias))
         else:
             yield " OR ".join(f"({each})" for each in dict.fromkeys(alternatives))
 
 
-def _renamed(text: str, old: str, new: str) -> str:
+def renamed(text: str, old: str, new: str) -> str:
     """Return a condition with another alias of its stream."""
     tokens = scan(text)
     edits = [
@@ -340,7 +341,8 @@ def _output(planned: PlannedSelect, member: Member, common: Mapping[str, Conjunc
     return Output(member.name, tuple(columns), () if alike else member.windows, match)
 
 
-def _text(planned: PlannedSelect, member: Member, common: Mapping[str, Conjunct]) -> str:
-    left = [LaterCondition(each, "") for each in left_of(member, common)]
-    edits = edits_of(member.block, member.bound, left, planned.sink)
+def text_over(planned: PlannedSelect, member: Member, left: Sequence[str]) -> str:
+    """Return the text of a member over joined rows, of which it tests the conditions that are ``left``."""
+    later = [LaterCondition(each, "") for each in left]
+    edits = edits_of(member.block, member.bound, later, planned.sink)
     return apply_edits(member.text, sorted([*edits, *member.names]))

@@ -48,7 +48,7 @@ def assert_exactly_once(root: Path, more: Iterable[str] = ()) -> None:
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("more", [(), MORE], ids=["alone", "in a set"])
 def test_a_killed_query_writes_each_result_once(tmp_path: Path, kills: int, more: Iterable[str]) -> None:
-    settings = write_tables(tmp_path, 4 * kills + 8) + (["set=yes"] if more else [])
+    settings = write_tables(tmp_path, 4 * kills + 8) + (["set=near+pairs"] if more else [])
     chance, met = random.Random(time.time_ns()), Kills()
     while met.done < kills:
         kill_after_progress(tmp_path, start(tmp_path, None, *settings), chance, met)

@@ -60,7 +60,7 @@ STATE = "state"
 """The setting of a child that says where its state is, as wjoin.state has it."""
 
 SET = "set"
-"""The setting of a child that runs its statement in a set with ``MORE``."""
+"""The setting of a child that runs its statement in a set with some of ``MORE``, by names with + between."""
 
 FORM = "form"
 """The setting of a child that names with what the layout begins that a new checkpoint takes."""
@@ -78,7 +78,7 @@ def take(form: str) -> None:
     LayoutRule.refusals = refusals
 
 
-def script(root: Path, plan: str | None, format: str, together: bool = False) -> str:
+def script(root: Path, plan: str | None, format: str, together: Sequence[str] = ()) -> str:
     """Return the statements of a child; a table of Delta Lake or Iceberg knows its columns."""
     place = TABLES if format == "iceberg" else f"{root}/"
     one_file = "streaming-max-files-per-micro-batch" if format == "iceberg" else "maxFilesPerTrigger"
@@ -90,9 +90,10 @@ def script(root: Path, plan: str | None, format: str, together: bool = False) ->
     hint, condition = ("", KEYED) if plan is None else (f"/*+ PLAN({plan}) */", KEYLESS)
     sinks = begin = more = ""
     if together:
-        sinks = "".join(f"CREATE SINK {name} USING {format} OPTIONS (path '{place}{name}');" for name in MORE)
+        declared = "CREATE SINK {name} USING {format} OPTIONS (path '{place}{name}');"
+        sinks = "".join(declared.format(name=name, format=format, place=place) for name in together)
         begin = "EXECUTE STATEMENT SET tracked BEGIN"
-        more = "".join(f"INSERT INTO {name} {query};" for name, query in MORE.items()) + "END"
+        more = "".join(f"INSERT INTO {name} {MORE[name]};" for name in together) + "END"
     return SCRIPT.format(
         streams="".join(streams),
         sinks=sinks,
@@ -107,8 +108,10 @@ def script(root: Path, plan: str | None, format: str, together: bool = False) ->
 
 def run(root: Path, conf: dict[str, str]) -> None:
     """Work off everything below ``root`` into ``root/tracked``."""
-    statements = script(root, conf.pop(PLAN, None), conf.pop(FORMAT, "parquet"), SET in conf)
-    conf.pop(SET, None)
+    together = conf.pop(SET, "")
+    statements = script(
+        root, conf.pop(PLAN, None), conf.pop(FORMAT, "parquet"), together.split("+") if together else ()
+    )
     # The tests read in the log that a worker has died.
     settings = {**SETTINGS, "wjoin.log": "stderr"}
     if FORM in conf:

@@ -183,13 +183,29 @@ def assert_more(root: Path, sink: str, files: list[str]) -> None:
     _assert_once(MORE[sink].format(root=root), files, 50)
 
 
-def _assert_once(query: str, files: list[str], least: int) -> None:
+def assert_part(root: Path, sink: str, files: list[str]) -> None:
+    """Assert that files hold results of another statement of a set, none of them twice."""
+    _compare(MORE[sink].format(root=root), files)
+    wrong, doubled = count("(FROM got EXCEPT FROM expected)"), _doubled()
+    assert (wrong, doubled) == (0, 0)
+    assert count("got") > 0
+
+
+def _doubled() -> int:
+    return count("got") - count("(SELECT DISTINCT * FROM got)")
+
+
+def _compare(query: str, files: list[str]) -> None:
     duckdb.sql(f"CREATE OR REPLACE VIEW got AS SELECT * FROM read_parquet({files})")
     duckdb.sql(f"CREATE OR REPLACE VIEW expected AS {query}")
+
+
+def _assert_once(query: str, files: list[str], least: int) -> None:
+    _compare(query, files)
     expected = count("expected")
     assert expected > least
     lost, wrong = count("(FROM expected EXCEPT FROM got)"), count("(FROM got EXCEPT FROM expected)")
-    doubled = count("got") - count("(SELECT DISTINCT * FROM got)")
+    doubled = _doubled()
     assert (lost, wrong, doubled, count("got")) == (0, 0, 0, expected)
 
 

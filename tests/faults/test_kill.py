@@ -11,6 +11,7 @@ from tests.faults.child import MORE
 from tests.faults.killing import (
     Kills,
     assert_more,
+    assert_part,
     assert_results,
     finish,
     kill_after_progress,
@@ -35,7 +36,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     # The same results without a key, on several workers that share the state.
     **{parts["ROUTE"]: (f"plan={word}",) for word, parts in PLANS.items() if parts.get("ROUTE") in SLICED},
     # Three sinks, two of which share a join.
-    "set": ("set=yes",),
+    "set": ("set=near+pairs",),
     # In hops, and in one with a stage that puts results together.
     "hops": ("plan=PSP", "form=hops "),
     "at once": ("plan=PSP", "form=at once "),
@@ -66,6 +67,24 @@ def test_driver_killed_at_random_moments(tmp_path: Path, spark: SparkSession, ki
     finish(tmp_path, start(tmp_path, None, *KINDS[kind]))
     print(f"{met.done} kills, {met.inside} inside a micro-batch")
     assert_exactly_once(spark, tmp_path, kind)
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("state", ["files", "spark"])
+def test_driver_killed_while_statements_come_and_go(
+    tmp_path: Path, spark: SparkSession, kills: int, state: str
+) -> None:
+    write_streams(tmp_path, 4 * kills + 8)
+    chance, met, statements = random.Random(time.time_ns()), Kills(), "near+pairs"
+    while met.done < kills:
+        child = start(tmp_path, None, f"state={state}", f"set={statements}")
+        kill_after_progress(tmp_path, child, chance, met)
+        statements = chance.choice(["near", "pairs", "near+pairs"])
+    finish(tmp_path, start(tmp_path, None, f"state={state}", "set=near+pairs"))
+    print(f"{met.done} kills, {met.inside} inside a micro-batch")
+    assert_results(tmp_path, committed(spark, tmp_path, "tracked"))
+    for sink in MORE:
+        assert_part(tmp_path, sink, committed(spark, tmp_path, sink))
 
 
 @pytest.mark.timeout(600)

@@ -395,6 +395,34 @@ def test_statement_sets_that_cannot_be_read(text: str, message: str) -> None:
     assert caught.value.span is not None
 
 
+@pytest.mark.parametrize("history", ["", " with history"])
+def test_a_statement_is_added_to_a_set(history: str) -> None:
+    text = f"ALTER STATEMENT SET `my set` ADD INSERT INTO one {JOIN}{history}"
+    statement = parse_statement(text)
+    assert isinstance(statement, syntax.AlterSet)
+    assert statement.added is not None
+    assert (statement.name.name, statement.history) == ("my set", bool(history))
+    assert statement.added.span.of(text) == f"INSERT INTO one {JOIN}"
+    assert statement.dropped is None
+
+
+def test_a_statement_is_dropped_from_a_set() -> None:
+    statement = parse_statement("alter statement set cameras drop `one`")
+    assert isinstance(statement, syntax.AlterSet)
+    assert statement.added is None
+    assert statement.dropped is not None
+    assert (statement.name.name, statement.dropped.name) == ("cameras", "one")
+
+
+@pytest.mark.parametrize(
+    "change", ["", " s", " s ADD", " s DROP", " s DROP a, b", " s ADD SELECT 1", " s DROP a WITH HISTORY"]
+)
+def test_changes_of_sets_that_cannot_be_read(change: str) -> None:
+    with pytest.raises(WJoinError, match="this change of a statement set cannot be read") as caught:
+        parse_statement(f"ALTER STATEMENT SET{change}")
+    assert caught.value.code == "WJ106"
+
+
 def test_one_statement() -> None:
     for text in ("", "SELECT 1; SELECT 2"):
         with pytest.raises(WJoinError, match="WJ606"):

@@ -72,6 +72,7 @@ OTHERS: dict[type, str] = {
     # Without a window join it is refused in any case.
     syntax.StatementSet: f"EXECUTE {_SET}",
     syntax.ExplainSet: f"EXPLAIN {_SET}",
+    syntax.AlterSet: "ALTER STATEMENT SET s ADD INSERT INTO t SELECT 1 FROM a A, b B WINDOW = 5 SECONDS",
 }
 """Kinds of statements that no rule of the grammar declares."""
 
@@ -123,6 +124,10 @@ def test_every_predicate_of_wjoin_s_own_is_known_also_outside_of_a_join() -> Non
     assert len(own) == 8
     for each in own:
         assert PREDICATES.search(f"SELECT {each.name} (a, b) FROM t")
+
+
+def test_a_set_has_sinks_before_it_loses_one() -> None:
+    assert DECLARED.search("ALTER STATEMENT SET s DROP t")
 
 
 @pytest.mark.parametrize("text", ABOUT)

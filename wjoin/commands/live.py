@@ -55,7 +55,7 @@ def follow(running: Sequence[Running], out: TextIO, as_json: bool) -> None:
         try:
             while any(each.query.isActive for each in running):
                 show()
-                if any(each.query.exception() is not None for each in running):
+                if any(each.failed is not None for each in running):
                     break
                 time.sleep(_POLL_SECONDS)
         finally:

@@ -1,7 +1,7 @@
 """The window joins of a statement set: which statements share one, and what each makes of its results."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -20,7 +20,7 @@ from wjoin.measured.kept import Kept
 from wjoin.planner.plan.block_columns import quoted
 from wjoin.planner.plan.physical import Method, Output
 from wjoin.planner.planning import PlannedSelect
-from wjoin.planner.sets.shared_join import Member, apart, shared_text, with_outputs
+from wjoin.planner.sets.shared_join import Member, Shared, apart, shared_text, with_outputs
 from wjoin.planner.windows.bounds import Clock
 from wjoin.sources.catalog import SinkDeclaration
 
@@ -45,7 +45,7 @@ class Taker:
 
     ``aliases``: by the join's aliases, under which the rows come, the statement's own. ``conditions`` are
     left to Spark for all statements that share the join, ``left`` those for this one alone. ``meaning`` is
-    what else makes the statement.
+    what else makes the statement, ``params`` are the values of the parameters of its text.
     """
 
     statement: SetStatement
@@ -56,6 +56,7 @@ class Taker:
     conditions: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
     meaning: str = ""
+    params: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,10 @@ class SetJoin:
             raise AssertionError("a part of a set has stages")
         return made
 
+    def sample(self, taker: Taker) -> DataFrame:
+        """Return no rows with the columns of a statement's."""
+        return self.rows(taker, without_rows(self.made))
+
     def rows(self, taker: Taker, made: DataFrame) -> DataFrame:
         """Return the rows of a statement of what the join has ``made``."""
         rows, params = self.compiled.rows(taker.output, made), self.rewriting.asked.params
@@ -87,7 +92,7 @@ class SetJoin:
             tested = f"SELECT * FROM {FIRST} WHERE {' AND '.join(f'({each})' for each in taker.conditions)}"
             rows = over_joined(run, tested, params, partial(_same, rows))
         named = rows.select(*(F.col(quoted(name)).alias(_own(name, taker.aliases)) for name in rows.columns))
-        return over_joined(run, taker.text, params, partial(_same, named))
+        return over_joined(run, taker.text, taker.params, partial(_same, named))
 
 
 def parts_of(asked: Asked, statements: Sequence[SetStatement], kept: Kept) -> tuple[SetJoin, ...]:
@@ -98,7 +103,7 @@ def parts_of(asked: Asked, statements: Sequence[SetStatement], kept: Kept) -> tu
     groups: dict[Hashable, list[tuple[SetStatement, Member]]] = {}
     reasons: dict[Hashable, str] = {}
     for number, each in enumerate(statements):
-        member = _member(asked, each)
+        member = member_of(asked, each)
         reason = apart(member)
         key: Hashable = number if reason else member.key
         groups.setdefault(key, []).append((each, member))
@@ -154,6 +159,14 @@ def rows_of(parts: Sequence[SetJoin], made: DataFrame) -> Iterator[tuple[SetStat
             yield taker.statement, rows
 
 
+def without_rows(made: DataFrame) -> DataFrame:
+    """Return a relation with the same columns: a plan of one leaf, in whose place others can be put."""
+    session: Any = made.sparkSession
+    java = session._jsparkSession
+    none = session._jvm.java.util.ArrayList()
+    return DataFrame(java.createDataFrame(none, java.parseDataType(made.schema.json())), session)
+
+
 def _of_part(parts: Sequence[SetJoin], number: int, made: DataFrame) -> DataFrame:
     if len(parts) == 1:
         return made
@@ -182,7 +195,8 @@ def _own(name: str, aliases: Mapping[str, str]) -> str:
     return f"{aliases[alias]}{dot}{column}" if alias in aliases else name
 
 
-def _member(asked: Asked, statement: SetStatement) -> Member:
+def member_of(asked: Asked, statement: SetStatement) -> Member:
+    """Return a statement with its one window join planned by itself. Raises WJoinError WJ606 for another."""
     body, name = statement.insert.body, statement.sink.name
     if not isinstance(body, Query) or len(body.blocks) != 1 or body.blocks[0].nested:
         found = "no window join" if not isinstance(body, Query) else "several window joins"
@@ -208,7 +222,8 @@ def _own_part(asked: Asked, group: Sequence[tuple[SetStatement, Member]], kept: 
     rewriting = rewrite(asked, body, kept, first=number)
     output = rewriting.done[0].planned.output
     names = {each.name: each.name for each in member.bound.sources}
-    return SetJoin(rewriting, (Taker(statement, rewriting.planned[0], output, rewriting.text, names),))
+    taker = Taker(statement, rewriting.planned[0], output, rewriting.text, names, params=asked.params)
+    return SetJoin(rewriting, (taker,))
 
 
 def _shared(asked: Asked, group: Sequence[tuple[SetStatement, Member]], kept: Kept, number: int) -> SetJoin:
@@ -222,17 +237,39 @@ def _shared(asked: Asked, group: Sequence[tuple[SetStatement, Member]], kept: Ke
     (join,) = rewriting.done
     planned, shared = with_outputs(join.planned, members)
     rewriting.done[0] = replace(join, planned=planned)
-    conditions = tuple(each.condition for each in planned.residual)
-    takers = []
-    for (statement, member), each in zip(group, shared, strict=True):
-        names = dict(zip(planned.graph.names, member.aliases, strict=True))
-        places = {alias.lower(): f"${number}.{place}" for place, alias in enumerate(member.aliases)}
-        windows = " OR ".join(sorted(str(one.tables[Clock.TIME]) for one in member.windows))
-        meaning = f"{canonical(each.text, places)} WINDOW {windows}"
-        takers.append(
-            Taker(statement, member.planned, each.output, each.text, names, conditions, each.left, meaning)
-        )
+    takers = (
+        of_member(asked, statement, planned, each, planned.graph.names, number)
+        for (statement, _), each in zip(group, shared, strict=True)
+    )
     return SetJoin(rewriting, tuple(takers))
+
+
+def of_member(
+    asked: Asked,
+    statement: SetStatement,
+    planned: PlannedSelect,
+    shared: Shared,
+    aliases: Sequence[str],
+    number: int = 0,
+) -> Taker:
+    """Return a statement that takes its results of a join, whose streams have ``aliases`` there.
+
+    ``number`` is that of the join on the checkpoint.
+    """
+    member = shared.member
+    places = {alias.lower(): f"${number}.{place}" for place, alias in enumerate(member.aliases)}
+    windows = " OR ".join(sorted(str(one.tables[Clock.TIME]) for one in member.windows))
+    return Taker(
+        statement,
+        member.planned,
+        shared.output,
+        shared.text,
+        dict(zip(aliases, member.aliases, strict=True)),
+        tuple(each.condition for each in planned.residual),
+        shared.left,
+        f"{canonical(shared.text, places)} WINDOW {windows}",
+        asked.params,
+    )
 
 
 def _refuse_groups(taker: Taker, rows: DataFrame) -> None:
@@ -240,16 +277,20 @@ def _refuse_groups(taker: Taker, rows: DataFrame) -> None:
 
     A sink of a set gets a micro-batch at a time, so a group over several would be cut.
     """
-    frame: Any = rows
-    plan = frame._jdf.queryExecution().analyzed()
-    found = next((name for name in _operators(plan) if name not in _BY_ROW), None)
-    if found is None and plan.subqueriesAll().size():
-        found = "a subquery"
+    found = groups_in(rows)
     if found is not None:
         name = taker.statement.sink.name
         raise _not_in_set(
             taker.statement, f"the statement into {name} needs more than one result at a time ({found})"
         )
+
+
+def groups_in(rows: DataFrame) -> str | None:
+    """Return what of a statement over joined rows needs more than one result at a time, None for nothing."""
+    frame: Any = rows
+    plan = frame._jdf.queryExecution().analyzed()
+    found = next((name for name in _operators(plan) if name not in _BY_ROW), None)
+    return "a subquery" if found is None and plan.subqueriesAll().size() else found
 
 
 def _operators(plan: Any) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """What an INSERT INTO finds beside its checkpoint, read when it is first asked for."""
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,13 @@ from wjoin.executor.state.starting import STATE, begin, resume
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.plain import plain, typed
 from wjoin.homes.homes import AUTO, Home, check_shared, home, state_workers
+from wjoin.measured.begun import Begun, Columns, KnownSink
 from wjoin.measured.beside import UNREACHABLE, Beside, KeptWarning
 from wjoin.measured.recorder import Measured, Recorder, read_measured
 from wjoin.planner.bind.written import Written
 from wjoin.planner.choose.layouts import FREE, UNKNOWN, Layout, LayoutRule, of_checkpoint
 from wjoin.planner.plan.physical import Method, PhysicalPlan
+from wjoin.spark.hadoop_files import Files
 from wjoin.spark.notices import warn
 from wjoin.spark.spark_failures import cause
 
@@ -26,6 +28,9 @@ LAYOUTS = "layouts"
 
 IDENTITY = "identity"
 """The name under which it is kept what a checkpoint belongs to."""
+
+BEGUN = "statements"
+"""The name under which it is kept with which statements the state began."""
 
 
 def read_layouts(beside: Beside) -> list[Layout]:
@@ -81,14 +86,41 @@ class Kept:
         joins = self._identity.get("written", ()) if self._identity else ()
         return typed(Written, joins[join]) if join < len(joins) else None
 
-    def keep(self, layouts: Sequence[Layout], own: Mapping[str, Any]) -> None:
+    def keep(self, layouts: Sequence[Layout], own: Mapping[str, Any], begun: Begun | None = None) -> None:
         """Keep the layouts of state and the identity of a query that is about to start for the first time.
 
-        Raises what Spark raises. A query that has begun keeps those it has.
+        ``begun``: its statements in words, None for a query that no other statement can go on with. Raises
+        what Spark raises. A query that has begun keeps those it has.
         """
         if self._beside is not None and not self.begun:
             self._beside.write(IDENTITY, 1, own)
             self._beside.write(LAYOUTS, 1, plain(list(layouts)))
+            if begun is not None:
+                self._beside.write(BEGUN, 1, plain(begun))
+
+    def keep_sinks(
+        self, columns: Mapping[str, Columns], logged: Callable[[str], int | None]
+    ) -> Mapping[str, KnownSink]:
+        """Keep which sinks a query writes into that goes on, and return them (see ``Begun.going_on``).
+
+        Nothing is kept of a query that is new, or whose statements are not known. Raises what Spark raises.
+        """
+        if self._beside is None or self.begun_with is None:
+            return {}
+        known = self.begun_with.going_on(columns, self._last_commit(), logged)
+        if known != self.begun_with:
+            self._beside.write(BEGUN, self._begun[0] + 1, plain(known))
+        return known.sinks
+
+    def wrote(self, sink: str) -> bool:
+        """Return whether the query has committed a micro-batch with a sink, one that came later as well."""
+        known = None if self.begun_with is None else self.begun_with.sink(sink)
+        return known is not None and self._last_commit() > known.after
+
+    def _last_commit(self) -> int:
+        """Return the number of the last micro-batch that is committed, -1 for none."""
+        numbers = Files.of(self._spark).numbers(f"{self._folder}/commits")
+        return numbers[-1] if numbers else -1
 
     def refuse_other(self, own: Mapping[str, Any], checkpoint: str = CHECKPOINT) -> None:
         """Compare a statement with the one that the checkpoint belongs to.
@@ -159,6 +191,28 @@ class Kept:
             message = f"the owner of the checkpoint {self._beside.folder} cannot be read: {cause(error)}"
             warn(KeptWarning(message))
             return None
+
+    @property
+    def begun_with(self) -> Begun | None:
+        """The statements that the state began with, None where it is new, or they are not known."""
+        return self._begun[1]
+
+    @cached_property
+    def _begun(self) -> tuple[int, Begun | None]:
+        """The number of what is kept of its statements, and these."""
+        if self._beside is None or not self.begun:
+            return 0, None
+        try:
+            number, value = self._beside.read(BEGUN)
+            return number, None if value is None else typed(Begun, value)
+        except (*UNREACHABLE, ValueError) as error:
+            warn(KeptWarning(f"the statements of {self._beside.folder} cannot be read: {cause(error)}"))
+            return 0, None
+
+    @property
+    def meaning(self) -> Mapping[str, Any]:
+        """What the parts mean of the statements that began the checkpoint; empty where it is not known."""
+        return {} if self._identity is None else dict(self._identity.get("meaning", {}))
 
     @cached_property
     def _layouts(self) -> list[Layout]:

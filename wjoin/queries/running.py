@@ -12,6 +12,7 @@ from wjoin.measured.followed import Followed, settle
 from wjoin.measured.totals import Totals
 from wjoin.planner.explain.describe import describe
 from wjoin.queries.open_groups import waiting
+from wjoin.queries.running_set import RunningSet
 from wjoin.spark.spark_failures import RAISED_BY_SPARK, failure
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ class Running:
     an error of it is about, ``statement`` its whole statement, both of ``text``. ``sink`` and ``checkpoint``
     are None for a SELECT whose rows are printed. ``planned`` are its W-joins, innermost first, ``compiled``
     the numbers under which they were. ``append``: whether groups come out when they are complete, and once.
+    ``of_set`` is the statement set that it is, ``changed`` whether that goes on as another query.
     """
 
     followed: Followed
@@ -44,6 +46,8 @@ class Running:
     began: float = field(default_factory=time.monotonic)
     started: datetime.datetime = field(default_factory=lambda: datetime.datetime.now(datetime.UTC))
     stopped: bool = False
+    of_set: RunningSet | None = None
+    changed: bool = False
 
     @property
     def query(self) -> "StreamingQuery":
@@ -68,7 +72,7 @@ class Running:
     def state(self) -> str:
         """What it was doing at the last look, in a word: starting, running, idle; stopped, failed, ended."""
         if self.followed.ended is not None:
-            return "failed" if self.followed.error is not None else "stopped" if self.stopped else "ended"
+            return "failed" if self.failed is not None else "stopped" if self.stopped else "ended"
         if not self.totals.known:
             return "starting"
         return "running" if self.followed.works else "idle"
@@ -76,7 +80,7 @@ class Running:
     @property
     def failed(self) -> WJoinError | None:
         """The query's failure, at its statement; None where it has not failed."""
-        error = self.followed.error or self.query.exception()
+        error = None if self.changed else self.followed.error or self.query.exception()
         return None if error is None else self._failure(error)
 
     def _failure(self, error: Exception) -> WJoinError:
@@ -96,7 +100,7 @@ class Running:
     def done(self) -> str:
         """Return what the query has done, in one line."""
         seconds = time.monotonic() - self.began if self.seconds is None else self.seconds
-        failed = self.query.exception() is not None
+        failed = self.failed is not None
         done = self.totals.line()
         if (failed or self.stopped) and not self.totals.known:
             done = "no micro-batch has been reported"
@@ -114,7 +118,8 @@ class Running:
         try:
             self.query.awaitTermination()
         except RAISED_BY_SPARK as error:
-            raise self._failure(error) from error
+            if not self.changed:
+                raise self._failure(error) from error
         finally:
             settle()
         self.followed.look()

@@ -4,6 +4,7 @@ from wjoin.context import Asked
 from wjoin.grammar.nesting import QUERY_WORDS
 from wjoin.grammar.plurals import counted
 from wjoin.grammar.syntax import (
+    AlterSet,
     AnalyzeStream,
     CreateView,
     ExecuteImmediate,
@@ -48,7 +49,7 @@ def _found(asked: Asked, statement: Statement, checkpoint: str | None) -> str:
             return _set(asked, statement.body, checkpoint)
         case Explain():
             return _query(asked, statement.body)
-        case AnalyzeStream() | ExecuteImmediate():
+        case AlterSet() | AnalyzeStream() | ExecuteImmediate():
             return "not run"
         case SparkStatement():
             words = [token.word for token in scan(statement.span.of(asked.text))[:4]]

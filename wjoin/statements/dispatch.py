@@ -14,6 +14,7 @@ from wjoin.joins.predicates import show_predicates
 from wjoin.joins.rewrite import joined_rows, joined_view
 from wjoin.settings.parameters import setting_value
 from wjoin.spark.spark_failures import located
+from wjoin.statements.alter_set import alter_set
 from wjoin.statements.explain import explain
 from wjoin.statements.inserts import insert
 from wjoin.statements.queries import describe_query, show_queries, stop_query
@@ -81,6 +82,11 @@ def _statement_set(asked: Asked, statement: syntax.StatementSet) -> DataFrame:
     return asked.engine.rows([(running.sink, str(running.query.id))], "sink STRING, query STRING")
 
 
+def _alter_set(asked: Asked, statement: syntax.AlterSet) -> DataFrame:
+    running = alter_set(asked, statement)
+    return asked.engine.rows([(running.sink, str(running.query.id))], "sink STRING, query STRING")
+
+
 def _set_option(asked: Asked, statement: syntax.SetOption) -> DataFrame:
     """Give a setting of wjoin a value; return its name and value. Raises WJoinError WJ212 and WJ603."""
     with located(statement.span):
@@ -93,6 +99,7 @@ HANDLERS: dict[type[Statement], Callable[[Asked, Any], DataFrame | None]] = {
     syntax.Query: _query,
     syntax.InsertInto: _insert,
     syntax.StatementSet: _statement_set,
+    syntax.AlterSet: _alter_set,
     syntax.SparkStatement: send,
     syntax.ExecuteImmediate: _execute_immediate,
     syntax.CreateView: _create_view,

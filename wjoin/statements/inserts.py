@@ -3,7 +3,7 @@
 import datetime
 import re
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -17,7 +17,10 @@ from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import Identifier, InsertInto, Query, SparkStatement
 from wjoin.homes.handed import TWICE, analyzed, reads_twice
 from wjoin.homes.homes import FILES, SPARK
+from wjoin.joins.changed_joins import begun_alone, changed_parts
 from wjoin.joins.rewrite import Joins, joined_rows
+from wjoin.joins.set_joins import SetStatement
+from wjoin.measured.begun import Begun
 from wjoin.measured.beside import UNREACHABLE, exists
 from wjoin.measured.followed import follower_of, settle
 from wjoin.measured.kept import Kept
@@ -33,11 +36,14 @@ from wjoin.spark.hadoop_files import Files
 from wjoin.spark.process import resolved
 from wjoin.spark.refused import refused_start
 from wjoin.spark.spark_failures import RAISED_BY_SPARK, first_line, located
+from wjoin.statements.sink_columns import columns_of, refuse_columns
 from wjoin.statements.sinks import rows_for
 from wjoin.statements.spark import send
 
 _FILES = frozenset({"parquet", "json", "csv", "orc", "text", "avro", "xml"})
 """Formats of Spark's file sink, which lists what it has written in ``_spark_metadata``."""
+
+_LOGGED = re.compile(r"(\d+)(?:\.compact)?")
 
 _DELTA = "delta"
 """The format whose sink knows by a query's identity which micro-batches it has: others may write as well."""
@@ -78,12 +84,16 @@ def _into_table(asked: Asked, statement: InsertInto) -> None:
 
 @dataclass(frozen=True)
 class PlannedInsert:
-    """An INSERT INTO a sink before it runs; ``joins`` is None where it has no W-join."""
+    """An INSERT INTO a sink before it runs; ``joins`` is None where it has no W-join.
+
+    ``changed``: whether it goes on with the state of another statement.
+    """
 
     frame: DataFrame
     joins: Joins | None
     folder: str | None
     kept: Kept
+    changed: bool = False
 
 
 def plan_insert(
@@ -104,7 +114,35 @@ def plan_insert(
     planned = PlannedInsert(rows_for(sink, frame, statement), joins, folder, kept)
     if planned.frame.isStreaming and folder is not None:
         with located(statement.target[-1].span):
-            _refuse_checkpoint(spark, sink, folder, planned)
+            refuse_folder(spark, sink, folder, begun=kept.begun, committed=kept.committed)
+            return _on_checkpoint(asked, statement, planned, sink, f"the checkpoint {folder} of {sink.name}")
+    return planned
+
+
+def _on_checkpoint(
+    asked: Asked, statement: InsertInto, planned: PlannedInsert, sink: SinkDeclaration, checkpoint: str
+) -> PlannedInsert:
+    """Return an INSERT INTO as it goes on with the state of its checkpoint.
+
+    Raises WJoinError WJ701 to WJ703 where it cannot.
+    """
+    try:
+        planned.kept.refuse_other(identity_of(asked.engine.spark, planned.joins), checkpoint)
+    except WJoinError as error:
+        if error.code != "WJ702":
+            raise
+        changed = SetStatement(statement, sink)
+        parts = None
+        if _has_one_join(statement):
+            parts = changed_parts(asked, [changed], planned.kept, checkpoint)
+        if parts is None:
+            raise
+        (part,) = parts
+        (taker,) = part.takers
+        rows = part.rows(taker, part.made)
+        frame = rows_for(sink, rows, statement)
+        refuse_columns(sink, frame, planned.kept)
+        return replace(planned, frame=frame, joins=part.rewriting.joins, changed=True)
     return planned
 
 
@@ -190,7 +228,11 @@ def _start(
     every: str | None,
 ) -> Running:
     joins, folder = planned.joins, planned.folder
-    prepare(asked, statement.span, folder, planned.kept, joins)
+    columns = columns_of(planned.frame)
+    begun = begun_alone(asked, SetStatement(statement, sink), columns)
+    prepare(asked, statement.span, folder, planned.kept, joins, begun)
+    if planned.changed:
+        planned.kept.keep_sinks({sink.name: columns}, lambda _: None)
     options = writing_options(sink)
     mode = own_option(sink.options, "outputMode") or "append"
     if folder is not None:
@@ -240,15 +282,25 @@ class Starting:
     every: str | None
 
 
-def prepare(asked: Asked, span: Span, folder: str | None, kept: Kept, joins: Joins | None) -> None:
-    """Make the checkpoint folder of a query, and keep beside it what must stay the same."""
+def prepare(
+    asked: Asked,
+    span: Span,
+    folder: str | None,
+    kept: Kept,
+    joins: Joins | None,
+    begun: Begun | None = None,
+) -> None:
+    """Make the checkpoint folder of a query, and keep beside it what must stay the same.
+
+    ``begun``: what is kept of its statements (``Kept.keep``).
+    """
     spark = asked.engine.spark
     if folder is not None and hasattr(spark, "_jsparkSession"):
         # A server of Spark Connect makes it as its own Spark is set.
         with asked.placed(span):
             Files.of(spark).make_own(folder)
     if joins is not None:
-        _keep(spark, span, kept, joins)
+        _keep(spark, span, kept, joins, begun)
 
 
 def started(asked: Asked, writer: DataStreamWriter, starting: Starting) -> Running:
@@ -282,17 +334,23 @@ def started(asked: Asked, writer: DataStreamWriter, starting: Starting) -> Runni
     return running
 
 
-def _keep(spark: SparkSession, span: Span, kept: Kept, joins: Joins) -> None:
+def _keep(spark: SparkSession, span: Span, kept: Kept, joins: Joins, begun: Begun | None) -> None:
     """Keep the chosen layouts of state before there is any state, and see that what there is is whole.
 
     Raises WJoinError WJ607, WJ718 and WJ719.
     """
     kept.prepare_state(joins.plans.values())
     try:
-        kept.keep([planned.layout for planned in joins.planned], identity_of(spark, joins))
+        kept.keep([planned.layout for planned in joins.planned], identity_of(spark, joins), begun)
     except UNREACHABLE as error:
         message = f"Spark cannot write beside the checkpoint: {first_line(error)}"
         raise WJoinError("WJ607", message, span=span) from error
+
+
+def _has_one_join(statement: InsertInto) -> bool:
+    """Return whether a statement has one window join, and no other inside."""
+    body = statement.body
+    return isinstance(body, Query) and len(body.blocks) == 1 and not body.blocks[0].nested
 
 
 def identity_of(spark: SparkSession, joins: Joins | None) -> dict[str, Any]:
@@ -309,21 +367,21 @@ def _checkpoint(context: Context, sink: SinkDeclaration, directory: str | None) 
     return context.queries.name_folder(directory, sink.name)
 
 
-def _refuse_checkpoint(
-    spark: SparkSession, sink: SinkDeclaration, folder: str, planned: PlannedInsert
+def last_logged(spark: SparkSession, sink: SinkDeclaration) -> int | None:
+    """Return the last number in the log of a sink of files, -1 for none; None of another sink."""
+    path = own_option(sink.options, "path")
+    if sink.provider.lower() not in _FILES or path is None:
+        return None
+    names = Files.of(spark).names(f"{resolved(path).rstrip('/')}/_spark_metadata")
+    return max((int(each[1]) for name in names if (each := _LOGGED.fullmatch(name))), default=-1)
+
+
+def refuse_folder(
+    spark: SparkSession, sink: SinkDeclaration, folder: str, *, begun: bool, committed: bool
 ) -> None:
-    """Refuse a checkpoint, or a folder of results, that is not of this query, before anything runs.
-
-    Raises WJoinError WJ609, WJ611 and WJ701 to WJ703.
-    """
-    refuse_folder(spark, sink, folder, planned.kept)
-    own = identity_of(spark, planned.joins)
-    planned.kept.refuse_other(own, f"the checkpoint {folder} of {sink.name}")
-
-
-def refuse_folder(spark: SparkSession, sink: SinkDeclaration, folder: str, kept: Kept) -> None:
     """Refuse a folder of results that is not of the query of a checkpoint.
 
+    ``begun``: whether the query has begun to write into the sink, ``committed``: a micro-batch of it is.
     Spark's file sink numbers what it writes by micro-batch and leaves out what it has already, so
     the first results of a query with a new checkpoint would be lost. Raises WJoinError WJ609 and WJ611.
     """
@@ -333,10 +391,10 @@ def refuse_folder(spark: SparkSession, sink: SinkDeclaration, folder: str, kept:
     # The folder alone may come of a query that Spark refused to start.
     log = "_delta_log/*.json" if format == _DELTA else "_spark_metadata/[0-9]*"
     written = path and exists(spark, f"{path}/{log}")
-    if written and not kept.begun and format != _DELTA:
+    if written and not begun and format != _DELTA:
         message = f"the folder of {name}, {path}, holds the output of another query, and {folder} is new"
         raise WJoinError("WJ609", message)
-    if path and not written and format in {*_FILES, _DELTA} and kept.committed:
+    if path and not written and format in {*_FILES, _DELTA} and committed:
         message = (
             f"the folder of {name}, {path}, is missing or empty, but the checkpoint "
             f"{folder} says that its results were written"

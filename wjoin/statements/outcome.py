@@ -6,11 +6,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StreamingQuery
 
 from wjoin.context import Asked
-from wjoin.grammar.syntax import Explain, ExplainSet, InsertInto, Query, Statement, StatementSet
+from wjoin.grammar.syntax import AlterSet, Explain, ExplainSet, InsertInto, Query, Statement, StatementSet
 from wjoin.grammar.tokens import first_word
 from wjoin.joins.rewrite import Joins, joined_rows
 from wjoin.measured.followed import follower_of
 from wjoin.queries.running import Running
+from wjoin.statements.alter_set import alter_set
 from wjoin.statements.dispatch import execute
 from wjoin.statements.explain import explain
 from wjoin.statements.explanation import Explanation
@@ -51,6 +52,8 @@ def outcome(
                 return insert(asked, statement, once=once, checkpoint=checkpoint, trigger=trigger)
             case StatementSet():
                 return execute_set(asked, statement, once=once, checkpoint=checkpoint, trigger=trigger)
+            case AlterSet():
+                return alter_set(asked, statement)
             case Explain() | ExplainSet():
                 return explain(asked, statement)
             case Query():

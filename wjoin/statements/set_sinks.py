@@ -9,7 +9,6 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import DataStreamWriter
-from pyspark.sql.types import StructType
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.sources.catalog import SinkDeclaration
@@ -24,15 +23,6 @@ _SHOWN = frozenset({"console", "noop"})
 """Formats that keep nothing, so that they may get a micro-batch again."""
 
 
-def without_rows(spark: SparkSession, schema: StructType) -> DataFrame:
-    """Return a relation without rows: its plan is one leaf, in whose place others can be put."""
-    session: Any = spark
-    parsed = session._jsparkSession.parseDataType(schema.json())
-    return DataFrame(
-        session._jsparkSession.createDataFrame(session._jvm.java.util.ArrayList(), parsed), spark
-    )
-
-
 class SetSinks:
     """Several sinks of a query, with their rows as Spark has analysed them once.
 
@@ -44,8 +34,10 @@ class SetSinks:
         frame: Any = shape
         self._java = java_class(shape.sparkSession, "wjoin.sinks.SetSinks")(frame._jdf, at_once)
 
-    def add(self, sink: SinkDeclaration, rows: DataFrame) -> None:
-        """Add a sink with its rows over the shape.
+    def add(self, sink: SinkDeclaration, rows: DataFrame, skipped: int = 0) -> None:
+        """Add a sink with its rows over the shape; ``skipped``: micro-batches that were not for it.
+
+        It numbers its own without a gap: Spark cannot read a sink's log that has one.
 
         Raises WJoinError WJ606 for one that cannot be written a micro-batch at a time.
         """
@@ -57,7 +49,7 @@ class SetSinks:
             own = None if sink.provider.lower() in _SHOWN else _sink(rows.sparkSession, sink, rows)
         except RAISED_BY_SPARK as error:
             raise _refused(sink, first_line(error)) from error
-        self._java.add(sink.name, frame._jdf, own, sink.provider, writing_options(sink))
+        self._java.add(sink.name, frame._jdf, own, sink.provider, writing_options(sink), skipped)
 
     def of(self, made: DataFrame) -> DataStreamWriter:
         """Return what writes a query into the sinks."""
@@ -65,6 +57,10 @@ class SetSinks:
         java: Any = writer
         java._jwrite.foreachBatch(self._java)
         return writer
+
+    def shut(self) -> None:
+        """Let the micro-batch at work be written, and none after it: those wait for the end of the query."""
+        self._java.shut()
 
 
 def _sink(spark: SparkSession, sink: SinkDeclaration, rows: DataFrame) -> Any:

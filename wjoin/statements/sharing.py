@@ -9,7 +9,7 @@ from wjoin.joins.set_joins import SetStatement, parts_of
 from wjoin.measured.kept import Kept
 from wjoin.settings.settable import SHARED
 from wjoin.statements.inserts import target_sink
-from wjoin.statements.statement_sets import sinks_of
+from wjoin.statements.statement_sets import Written
 
 
 def in_sets(asked: Asked, statements: Iterable[Statement]) -> Iterator[Statement]:
@@ -56,7 +56,7 @@ def _fits(asked: Asked, insert: InsertInto, together: Sequence[InsertInto]) -> b
         if sink is None or any(insert.target[-1].matches(each.target[-1].name) for each in together):
             return False
         kept = Kept(asked.engine.spark, None, asked.settings.home())
-        sinks_of(asked, parts_of(asked, [SetStatement(insert, sink)], kept))
+        Written.of(parts_of(asked, [SetStatement(insert, sink)], kept)).sinks({})
     except WJoinError:
         return False
     return True

@@ -4,15 +4,28 @@ Each sink gets the rows of a micro-batch once. One that comes again, as its quer
 sinks, goes to those that do not have it.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from pyspark.sql import DataFrame
 
 from wjoin.context import Asked
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.plurals import counted
 from wjoin.grammar.shown import shown_lines
 from wjoin.grammar.syntax import InsertInto, StatementSet
-from wjoin.joins.set_joins import SetJoin, SetStatement, Taker, joins_of, made_of, parts_of, rows_of
+from wjoin.joins.changed_joins import begun_with, changed_parts
+from wjoin.joins.set_joins import (
+    SetJoin,
+    SetStatement,
+    Taker,
+    joins_of,
+    made_of,
+    parts_of,
+    rows_of,
+    without_rows,
+)
 from wjoin.measured.followed import settle
 from wjoin.measured.kept import Kept
 from wjoin.planner.explain.cost import cost_text
@@ -21,6 +34,7 @@ from wjoin.planner.explain.text import explain_text
 from wjoin.planner.figures import figure, size
 from wjoin.planner.planning import PlannedSelect
 from wjoin.queries.running import Running
+from wjoin.queries.running_set import RunningSet
 from wjoin.sources.catalog import SinkDeclaration, find
 from wjoin.sources.format_options import own_option
 from wjoin.spark.process import resolved
@@ -30,13 +44,15 @@ from wjoin.statements.explanation import Explanation
 from wjoin.statements.inserts import (
     Starting,
     identity_of,
+    last_logged,
     no_checkpoint,
     prepare,
     refuse_folder,
     started,
     target_sink,
 )
-from wjoin.statements.set_sinks import SetSinks, without_rows
+from wjoin.statements.set_sinks import SetSinks
+from wjoin.statements.sink_columns import columns_of, refuse_columns
 from wjoin.statements.sinks import rows_for
 
 _AT_ONCE = 8
@@ -45,24 +61,64 @@ _AT_ONCE = 8
 
 @dataclass(frozen=True)
 class PlannedSet:
-    """A statement set before it runs; ``folder`` is that of its checkpoint, None where it is given none."""
+    """A statement set before it runs; ``folder`` is that of its checkpoint, None where it is given none.
+
+    ``changed``: whether it goes on with the state of another set.
+    """
 
     name: str
     statements: tuple[SetStatement, ...]
     parts: tuple[SetJoin, ...]
-    writes: SetSinks
     folder: str | None
     kept: Kept
+    changed: bool = False
 
     @property
     def sinks(self) -> str:
         """The names of its sinks."""
         return ", ".join(each.sink.name for each in self.statements)
 
+    @cached_property
+    def written(self) -> "Written":
+        """What is written of a micro-batch."""
+        return Written.of(self.parts)
 
-def plan_set(asked: Asked, statement: StatementSet, checkpoint: str | None) -> PlannedSet:
+
+@dataclass(frozen=True)
+class Written:
+    """The rows that each statement of a set writes, over a ``shape`` that stands for what its joins make."""
+
+    shape: DataFrame
+    rows: tuple[tuple[SetStatement, DataFrame], ...]
+
+    @classmethod
+    def of(cls, parts: Sequence[SetJoin]) -> "Written":
+        """Return what the statements of joins write. Raises WJoinError WJ606 for what a set cannot run."""
+        shape = without_rows(made_of(parts))
+        found = (
+            (statement, rows_for(statement.sink, rows, statement.insert))
+            for statement, rows in rows_of(parts, shape)
+        )
+        return cls(shape, tuple(found))
+
+    def sinks(self, skipped: Mapping[str, int]) -> SetSinks:
+        """Return what writes them; by names of sinks, how many micro-batches were not for them.
+
+        Raises WJoinError WJ606 for a sink that cannot be written a micro-batch at a time.
+        """
+        sinks = SetSinks(self.shape, _AT_ONCE)
+        for statement, rows in self.rows:
+            with located(statement.insert.target[-1].span):
+                sinks.add(statement.sink, rows, skipped.get(statement.sink.name.lower(), 0))
+        return sinks
+
+
+def plan_set(
+    asked: Asked, statement: StatementSet, checkpoint: str | None, folder: str | None = None
+) -> PlannedSet:
     """Plan a statement set, and compare it with what its checkpoint holds; nothing is written.
 
+    ``folder`` is that of the checkpoint where it is known, ``checkpoint`` the one of all checkpoints.
     Raises WJoinError WJ602 for an unknown sink and WJ606 for what a set cannot run.
     """
     spark = asked.engine.spark
@@ -76,18 +132,41 @@ def plan_set(asked: Asked, statement: StatementSet, checkpoint: str | None) -> P
     _refuse_shared_sinks(statements)
     name = statement.name.name if statement.name is not None else f"set_{statements[0].sink.name}"
     directory = checkpoint or asked.settings.get("wjoin.checkpoint")
-    folder = None if directory is None else asked.queries.name_folder(directory, name)
+    if folder is None and directory is not None:
+        folder = asked.queries.name_folder(directory, name)
     kept = Kept(spark, folder, asked.settings.home())
     parts = parts_of(asked, statements, kept)
-    planned = PlannedSet(name, statements, parts, sinks_of(asked, parts), folder, kept)
+    planned = PlannedSet(name, statements, parts, folder, kept)
     if folder is not None:
-        for each in statements:
-            with located(each.insert.target[-1].span):
-                refuse_folder(spark, each.sink, folder, kept)
         with located(statement.span):
-            kept.refuse_other(
-                identity_of(spark, joins_of(planned.parts)), f"the checkpoint {folder} of {name}"
-            )
+            planned = _on_checkpoint(asked, planned, f"the checkpoint {folder} of {name}")
+        for each in statements:
+            sink, begun, committed = each.sink, kept.begun, kept.committed
+            if kept.begun_with is not None:
+                begun, committed = kept.begun_with.sink(sink.name) is not None, kept.wrote(sink.name)
+            with located(each.insert.target[-1].span):
+                refuse_folder(spark, sink, folder, begun=begun, committed=committed)
+    return planned
+
+
+def _on_checkpoint(asked: Asked, planned: PlannedSet, checkpoint: str) -> PlannedSet:
+    """Return a set as it goes on with the state of its checkpoint.
+
+    Raises WJoinError WJ701 to WJ703 where it cannot.
+    """
+    try:
+        planned.kept.refuse_other(identity_of(asked.engine.spark, joins_of(planned.parts)), checkpoint)
+    except WJoinError as error:
+        if error.code != "WJ702":
+            raise
+        parts = changed_parts(asked, planned.statements, planned.kept, checkpoint)
+        if parts is None:
+            raise
+        changed = replace(planned, parts=parts, changed=True)
+        for statement, rows in changed.written.rows:
+            with located(statement.insert.target[-1].span):
+                refuse_columns(statement.sink, rows, planned.kept)
+        return changed
     return planned
 
 
@@ -96,20 +175,37 @@ def execute_set(
 ) -> Running:
     """Start the query of a statement set (see ``inserts.insert``)."""
     planned = plan_set(asked, statement, checkpoint)
+    every = asked.settings.trigger(trigger or _trigger(planned.statements))
+    return start_set(asked, statement, planned, once=once, every=every)
+
+
+def start_set(
+    asked: Asked, statement: StatementSet, planned: PlannedSet, *, once: bool, every: str | None
+) -> Running:
+    """Start the query of a planned statement set. ``every``: how often micro-batches start."""
     folder = planned.folder
     if folder is None:
         raise no_checkpoint(f"the statement set {planned.name}", statement.span)
-    every = asked.settings.trigger(trigger or _trigger(planned.statements))
     joins = joins_of(planned.parts)
-    prepare(asked, statement.span, folder, planned.kept, joins)
-    writer = planned.writes.of(made_of(planned.parts)).option("checkpointLocation", folder)
+    columns = {statement.sink.name: columns_of(rows) for statement, rows in planned.written.rows}
+    begun = begun_with(asked, planned.parts, columns)
+    prepare(asked, statement.span, folder, planned.kept, joins, begun)
+    declared = {each.sink.name: each.sink for each in planned.statements}
+    known = planned.kept.keep_sinks(columns, lambda name: last_logged(asked.engine.spark, declared[name]))
+    skipped = {name: each.skipped for name, each in known.items()} if known else {}
+    sinks = planned.written.sinks(skipped)
+    inserts = tuple(each.span.of(asked.text) for each in statement.inserts)
+    of_set = RunningSet(planned.name, inserts, asked.params, once, every, sinks.shut)
+    writer = sinks.of(made_of(planned.parts)).option("checkpointLocation", folder)
     name = asked.queries.free_name(planned.name)
     spans = statement.span, statement.span
     starting = Starting(name, planned.sinks, spans, folder, planned.kept, joins, once=once, every=every)
     try:
-        return started(asked, writer, starting)
+        running = started(asked, writer, starting)
     except RAISED_BY_SPARK as error:
         raise refused_start(asked.text, statement.inserts[0], error, None, folder) from error
+    running.of_set = of_set
+    return running
 
 
 def explain_set(asked: Asked, statement: StatementSet, mode: str) -> Explanation:
@@ -130,6 +226,8 @@ def explain_set(asked: Asked, statement: StatementSet, mode: str) -> Explanation
             lines.append(f"  {names} share one window join: its streams, shuffle and state")
             lines.append(f"    together: {_work(part.rewriting.planned[0])}")
             lines += [f"    {_taken(each)}" for each in part.takers]
+        elif not part.takers:
+            lines.append("  a window join keeps its state, for statements that the set no longer has")
         else:
             lines.append(f"  {names} has a window join of its own{f': {part.alone}' if part.alone else ''}")
     parts = ["\n".join(lines), *(explain_text(each) for each in documents)]
@@ -157,16 +255,6 @@ def _sink(asked: Asked, insert: InsertInto) -> SinkDeclaration:
     """Return the sink of a statement. Raises WJoinError WJ602 where there is none of its name, and WJ612."""
     target = insert.target[-1]
     return target_sink(asked.catalog, insert) or find(asked.catalog.sinks, "sink", target.name, target.span)
-
-
-def sinks_of(asked: Asked, parts: Sequence[SetJoin]) -> SetSinks:
-    """Return what writes the rows of the statements of a set. Raises WJoinError WJ606 where nothing can."""
-    shape = without_rows(asked.engine.spark, made_of(parts).schema)
-    sinks = SetSinks(shape, _AT_ONCE)
-    for statement, rows in rows_of(parts, shape):
-        with located(statement.insert.target[-1].span):
-            sinks.add(statement.sink, rows_for(statement.sink, rows, statement.insert))
-    return sinks
 
 
 def _refuse_shared_sinks(statements: Sequence[SetStatement]) -> None:

@@ -129,7 +129,7 @@ def _foreign(followed: Followed) -> Running:
 
 def _error(running: Running) -> str | None:
     """Return why a query has failed."""
-    if running.text and (failed := running.failed) is not None:
-        return str(failed)
+    if running.text:
+        return None if running.failed is None else str(running.failed)
     error = running.followed.error
     return None if error is None else cause(error)

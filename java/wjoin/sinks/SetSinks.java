@@ -8,6 +8,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.java.function.VoidFunction2;
@@ -23,6 +24,7 @@ public final class SetSinks implements VoidFunction2<Dataset<Row>, Long> {
 
   private final transient LogicalPlan shape;
   private final transient List<Target> targets = new ArrayList<>();
+  private final transient Semaphore gate = new Semaphore(1);
   private final int atOnce;
 
   /** Takes a relation without rows in whose place micro-batches come; writes {@code atOnce} at a time. */
@@ -33,16 +35,35 @@ public final class SetSinks implements VoidFunction2<Dataset<Row>, Long> {
 
   /**
    * Add a sink, with its rows over the relation. Without a {@code sink} of Spark's they are written as a table
-   * is, by {@code provider}.
+   * is, by {@code provider}. It has {@code skipped} micro-batches fewer than the query.
    */
   public void add(
-      String name, Dataset<Row> rows, Sink sink, String provider, Map<String, String> options) {
-    targets.add(
-        new Target(name, new Prepared(analyzed(rows), shape.output()), sink, provider, options));
+      String name,
+      Dataset<Row> rows,
+      Sink sink,
+      String provider,
+      Map<String, String> options,
+      int skipped) {
+    Prepared prepared = new Prepared(analyzed(rows), shape.output());
+    targets.add(new Target(name, prepared, sink, provider, options, skipped));
+  }
+
+  /** Let the micro-batch at work be written, and none after it: those wait until they are interrupted. */
+  public void shut() {
+    gate.acquireUninterruptibly();
   }
 
   @Override
   public void call(Dataset<Row> made, Long number) throws Exception {
+    gate.acquire();
+    try {
+      write(made, number);
+    } finally {
+      gate.release();
+    }
+  }
+
+  private void write(Dataset<Row> made, long number) throws Exception {
     Dataset<Row> kept = made.persist();
     ExecutorService threads = Executors.newFixedThreadPool(atOnce, SetSinks::thread);
     try {

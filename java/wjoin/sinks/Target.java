@@ -17,13 +17,21 @@ final class Target {
   private final Sink sink;
   private final String provider;
   private final Map<String, String> options;
+  private final int skipped;
 
-  Target(String name, Prepared rows, Sink sink, String provider, Map<String, String> options) {
+  Target(
+      String name,
+      Prepared rows,
+      Sink sink,
+      String provider,
+      Map<String, String> options,
+      int skipped) {
     this.name = name;
     this.rows = rows;
     this.sink = sink;
     this.provider = provider;
     this.options = options;
+    this.skipped = skipped;
   }
 
   /** Write the rows of micro-batch {@code number}; what goes wrong names the sink. */
@@ -33,7 +41,7 @@ final class Target {
       if (sink == null) {
         own.write().format(provider).options(options).mode("append").save();
       } else {
-        sink.addBatch(number, own);
+        sink.addBatch(number - skipped, own);
       }
     } catch (Exception failed) {
       if (failed instanceof InterruptedException) {

@@ -1,0 +1,103 @@
+"""ALTER STATEMENT SET: statements come and go while a set runs, and the others do not notice."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+
+import wjoin
+from tests.stream.test_statement_sets import ALIKE, EXPECTED, Streams, set_of
+from wjoin.grammar.errors import WJoinError
+
+NARROW = """INSERT INTO narrow SELECT A.n AS first, B.n AS then FROM one A, two B
+            WINDOW (A, B) BETWEEN -1 AND 2 WHERE B.k = A.k"""
+NARROW_MEANT = "SELECT A.n, B.n FROM one A, two B WHERE A.k = B.k AND B.n - A.n BETWEEN -1 AND 2"
+
+
+@pytest.fixture(params=["files", "spark"])
+def streams(session: wjoin.Session, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Streams]:
+    session.context.settings.set("wjoin.state", request.param)
+    found = Streams(session, tmp_path, Random(5))
+    found.sinks([*EXPECTED, "narrow"])
+    found.arrive(2)
+    checkpoint = str(tmp_path / "checkpoints")
+    session.run_script(set_of(ALIKE, "changing"), once=False, checkpoint=checkpoint)
+    yield found
+    for each in session.running:
+        each.stop()
+    found.oracle.close()
+
+
+def settled(streams: Streams) -> None:
+    """Wait until the set has read all that is there."""
+    (running,) = [each for each in streams.session.running if each.query.isActive]
+    running.query.processAllAvailable()
+
+
+def test_a_running_set_gets_and_loses_statements(streams: Streams) -> None:
+    settled(streams)
+    before = streams.expected(NARROW_MEANT)
+    asked = streams.session.sql(f"ALTER STATEMENT SET changing ADD {NARROW}").collect()
+    assert [row.sink for row in asked] == ["near, far, narrow"]
+    streams.arrive(2)
+    settled(streams)
+    added = streams.expected(NARROW_MEANT) - before
+    assert added.total() > 3
+    assert streams.found("narrow") == added
+    far = streams.expected(EXPECTED["far"])
+    streams.session.sql("ALTER STATEMENT SET Changing DROP far")
+    streams.arrive(1)
+    settled(streams)
+    assert streams.found("far") == far
+    assert streams.found("near") == streams.expected(EXPECTED["near"])
+    assert streams.found("narrow") == streams.expected(NARROW_MEANT) - before
+    # Gone, and back: it lacks what has come meanwhile, and no more.
+    gone = streams.expected(EXPECTED["far"]) - far
+    streams.session.sql(f"ALTER STATEMENT SET changing ADD {ALIKE[1]}")
+    streams.arrive(2)
+    settled(streams)
+    assert gone.total() > 0
+    assert streams.found("far") == streams.expected(EXPECTED["far"]) - gone
+    ended = [each.state for each in streams.session.running]
+    assert ended[:-1] == ["stopped"] * 3
+    assert all(each.failed is None for each in streams.session.running)
+
+
+def test_nothing_is_lost_or_doubled_while_rows_come(streams: Streams) -> None:
+    def arrive() -> None:
+        for _ in range(6):
+            streams.arrive(1)
+
+    arriving = threading.Thread(target=arrive)
+    arriving.start()
+    for change in (f"ADD {NARROW}", "DROP far", "DROP narrow", f"ADD {ALIKE[1]}"):
+        streams.session.sql(f"ALTER STATEMENT SET changing {change}")
+    arriving.join()
+    settled(streams)
+    assert streams.found("near") == streams.expected(EXPECTED["near"])
+    assert streams.found("far") <= streams.expected(EXPECTED["far"])
+    assert all(each.failed is None for each in streams.session.running)
+
+
+REFUSED = [
+    ("other ADD " + NARROW, "WJ602", "no statement set named other runs"),
+    ("changing DROP narrow", "WJ602", "has no statement into narrow"),
+    (f"changing ADD {NARROW} WITH HISTORY", "WJ606", "WITH HISTORY is not supported yet"),
+    (f"changing ADD {ALIKE[0]}", "WJ606", "two statements of the set write to near"),
+    ("changing ADD " + NARROW.replace("-1 AND 2", "-1 AND 20"), "WJ702", "be 20 later than A"),
+    ("changing ADD " + NARROW.replace("A.n AS first", "A.s AS first"), "WJ702", "the column s of A"),
+    ("changing ADD " + NARROW.replace("two B", "three B"), "WJ702", "other streams"),
+]
+"""Changes that cannot be, and what is said of them."""
+
+
+def test_a_change_that_cannot_be_leaves_the_set_as_it_was(streams: Streams) -> None:
+    for change, code, told in REFUSED:
+        with pytest.raises(WJoinError, match=told) as refused:
+            streams.session.sql(f"ALTER STATEMENT SET {change}")
+        assert refused.value.code == code
+    settled(streams)
+    (running,) = streams.session.running
+    assert running.sink == "near, far"
