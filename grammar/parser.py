@@ -80,16 +80,26 @@ def _divide(tokens: list[Token]) -> Iterator[list[Token]]:
         yield tokens[first:]
 
 
+_ON_FAILURE = ["ON", "FAILURE", "STOP", "ALL"], ["ON", "FAILURE", "KEEP", "OTHERS"]
+"""What comes of a sink of a statement set that fails: the query, or only its own rows, wait."""
+
+
 def _set_body(tokens: list[Token], place: int) -> int:
     """Return the place behind the BEGIN of a statement set at a place, be it explained; 0 for no such."""
     if tokens[place].word == "EXPLAIN":
         place += 1 + (tokens[min(place + 1, len(tokens) - 1)].word in _EXPLAIN_MODES | _OTHER_MODES)
     elif tokens[place].word == "EXECUTE":
         place += 1
-    words = [token.word for token in tokens[place : place + 4]]
+    words = [token.word for token in tokens[place : place + 8]]
     if words[:2] != ["STATEMENT", "SET"]:
         return 0
-    return next((place + at + 1 for at in (2, 3) if words[at : at + 1] == ["BEGIN"]), 0)
+    # A name and what comes of a failure may stand in between.
+    for at in (2, 3):
+        if words[at : at + 1] == ["BEGIN"]:
+            return place + at + 1
+        if words[at : at + 4] in _ON_FAILURE and words[at + 4 : at + 5] == ["BEGIN"]:
+            return place + at + 5
+    return 0
 
 
 def begins_script(tokens: list[Token], place: int) -> bool:
@@ -251,7 +261,10 @@ def _statement_set(code: Code, start: int) -> syntax.StatementSet:
     body = _set_body(code.tokens, 0)
     last = len(code.tokens) - 1
     if not body or code.word(last) != "END" or last < body:
-        remedy = "write EXECUTE STATEMENT SET [name] BEGIN INSERT INTO …; INSERT INTO …; END"
+        remedy = (
+            "write EXECUTE STATEMENT SET [name] [ON FAILURE STOP ALL | KEEP OTHERS] "
+            "BEGIN INSERT INTO …; INSERT INTO …; END"
+        )
         message = "the statement set cannot be read" if body else "the statement set has no BEGIN"
         raise WJoinError("WJ106", message, span=_whole(code), help=remedy)
     inserts = []
@@ -264,8 +277,12 @@ def _statement_set(code: Code, start: int) -> syntax.StatementSet:
     if not inserts:
         message, remedy = "the statement set is empty", "write an INSERT INTO for each sink"
         raise WJoinError("WJ106", message, span=_whole(code), help=remedy)
-    name = identifier(code.tokens[body - 2]) if code.word(body - 3) == "SET" else None
-    return syntax.StatementSet(name, tuple(inserts), span=code.span(start, len(code.tokens)))
+    failure = [code.word(place) for place in range(body - 5, body - 1)]
+    begin = body - 1 - 4 * (failure in _ON_FAILURE)
+    named = begin - 1 > next(place for place in range(body) if code.word(place) == "STATEMENT") + 1
+    name = identifier(code.tokens[begin - 1]) if named else None
+    span = code.span(start, len(code.tokens))
+    return syntax.StatementSet(name, tuple(inserts), failure == _ON_FAILURE[1], span=span)
 
 
 def _alter_set(code: Code) -> syntax.AlterSet:

@@ -367,10 +367,14 @@ class InsertInto(Statement):
 
 @dataclass(frozen=True)
 class StatementSet(Statement):
-    """``EXECUTE STATEMENT SET [name] BEGIN insert; insert; … END``: statements that run as one query."""
+    """``EXECUTE STATEMENT SET [name] BEGIN insert; insert; … END``: statements that run as one query.
+
+    ``keep_others``: ``ON FAILURE KEEP OTHERS`` stands before BEGIN, so a sink that fails holds up no other.
+    """
 
     name: Identifier | None
     inserts: tuple[InsertInto, ...]
+    keep_others: bool = False
 
 
 @dataclass(frozen=True)

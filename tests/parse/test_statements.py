@@ -368,6 +368,24 @@ def test_statement_set(named: str, name: str | None) -> None:
     assert {type(before), type(after)} == {syntax.SparkStatement}
 
 
+@pytest.mark.parametrize(
+    ("words", "name", "keep_others"),
+    [
+        ("", None, False),
+        ("cameras", "cameras", False),
+        ("on failure keep others", None, True),
+        ("cameras ON FAILURE KEEP OTHERS", "cameras", True),
+        ("cameras ON FAILURE STOP ALL", "cameras", False),
+        ("failure", "failure", False),
+    ],
+)
+def test_what_comes_of_a_failure_stands_before_begin(words: str, name: str | None, keep_others: bool) -> None:
+    statement = parse_statement(f"EXECUTE STATEMENT SET {words} BEGIN INSERT INTO a SELECT 1; END")
+    assert isinstance(statement, syntax.StatementSet)
+    assert (statement.name.name if statement.name else None, statement.keep_others) == (name, keep_others)
+    assert len(statement.inserts) == 1
+
+
 @pytest.mark.parametrize("mode", ["", "COST", "FORMATTED"])
 def test_explain_statement_set(mode: str) -> None:
     text = f"EXPLAIN {mode} {SET.format('cameras ').removeprefix('EXECUTE ')}"

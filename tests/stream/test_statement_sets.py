@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 
 import wjoin
 from tests.tiers import tiers
-from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.errors import WJoinError, WJoinWarning
 
 STREAMS = ("one", "two", "three")
 COLUMNS = "n BIGINT, k INT, j INT, v INT, s STRING"
@@ -75,8 +75,20 @@ class Streams:
         return Counter(self.oracle.execute(query).fetchall())
 
     def run(self, inserts: Sequence[str], *, name: str = "") -> None:
-        """Run a set to the end of its streams."""
+        """Run a set to the end of its streams; ``name``: what stands before BEGIN."""
         self.session.run_script(set_of(inserts, name), checkpoint=str(self.root / "checkpoints"))
+
+    def block(self) -> None:
+        """Have the sink ``far`` fail: a file stands where a folder must be."""
+        folder = self.root / "far_out" / "s=x"
+        shutil.move(folder, self.root / "away")
+        folder.touch()
+
+    def unblock(self) -> None:
+        """Let the sink ``far`` work again."""
+        folder = self.root / "far_out" / "s=x"
+        folder.unlink()
+        shutil.move(self.root / "away", folder)
 
 
 def set_of(inserts: Sequence[str], name: str = "") -> str:
@@ -211,30 +223,69 @@ def test_statements_over_the_same_streams_share_one_join(streams: Streams) -> No
     assert_alike(streams)
 
 
-def test_a_failure_between_two_sinks_loses_and_doubles_nothing(streams: Streams) -> None:
-    near, far = (streams.root / f"{each}_out" for each in ("near", "far"))
+@pytest.fixture
+def failing(streams: Streams) -> Streams:
+    """Return streams whose set has begun, with rows for it to come, and a sink that fails."""
     streams.sinks(EXPECTED)
-    streams.session.sql(f"CREATE OR REPLACE SINK far USING parquet OPTIONS (path '{far}') PARTITIONED BY (s)")
+    streams.session.sql(
+        f"CREATE OR REPLACE SINK far USING parquet OPTIONS (path '{streams.root}/far_out') PARTITIONED BY (s)"
+    )
     streams.arrive(1)
     streams.run(ALIKE)
-    # A file where a folder must be.
-    shutil.move(far / "s=x", streams.root / "away")
-    (far / "s=x").touch()
+    streams.block()
     streams.arrive(2)
-    with pytest.raises(WJoinError, match=r"the sink far could not be written: .*s=x") as failed:
-        streams.run(ALIKE)
-    assert failed.value.code == "WJ704"
-    logs = ((each / "_spark_metadata").glob("[0-9]*") for each in (near, far))
-    written = [max(int(each.name) for each in log) for log in logs]
-    assert written[0] == written[1] + 1
-    (far / "s=x").unlink()
-    shutil.move(streams.root / "away", far / "s=x")
-    streams.arrive(1)
-    streams.run(ALIKE)
+    return streams
+
+
+def assert_nothing_is_lost(streams: Streams) -> None:
     assert streams.found("near") == streams.expected(EXPECTED["near"])
     # The column that makes folders comes last.
-    rows = streams.session.spark.read.parquet(str(far)).select("s", "v").collect()
-    assert Counter(map(tuple, rows)) == streams.expected(EXPECTED["far"])
+    far = streams.session.spark.read.parquet(str(streams.root / "far_out")).select("s", "v").collect()
+    assert Counter(map(tuple, far)) == streams.expected(EXPECTED["far"])
+
+
+def last_written(streams: Streams, sink: str) -> int:
+    log = (streams.root / f"{sink}_out" / "_spark_metadata").glob("[0-9]*")
+    return max(int(each.name) for each in log)
+
+
+def test_a_failure_between_two_sinks_loses_and_doubles_nothing(failing: Streams) -> None:
+    with pytest.raises(WJoinError, match=r"the sink far could not be written: .*s=x") as failed:
+        failing.run(ALIKE)
+    assert failed.value.code == "WJ704"
+    assert last_written(failing, "near") == last_written(failing, "far") + 1
+    failing.unblock()
+    failing.arrive(1)
+    failing.run(ALIKE)
+    assert_nothing_is_lost(failing)
+
+
+KEEP_OTHERS = "ON FAILURE KEEP OTHERS"
+
+
+def test_rows_for_a_sink_that_fails_wait_while_others_go_on(failing: Streams) -> None:
+    with pytest.warns(WJoinWarning, match=r"WJ818.*in the set set_near wait \d micro-batches .*s=x"):
+        failing.run(ALIKE, name=KEEP_OTHERS)
+    assert failing.found("near") == failing.expected(EXPECTED["near"])
+    assert last_written(failing, "near") > last_written(failing, "far") + 1
+    with pytest.raises(WJoinError, match="rows wait for the sink far, which the set no longer has"):
+        failing.run(ALIKE[:1], name="set_near")
+    failing.unblock()
+    failing.arrive(1)
+    # What waits is written whatever comes of the next failure.
+    failing.run(ALIKE)
+    assert last_written(failing, "near") == last_written(failing, "far")
+    assert not list((failing.root / "checkpoints" / "set_near" / "wjoin" / "waiting" / "far").iterdir())
+    assert_nothing_is_lost(failing)
+
+
+def test_no_more_rows_wait_for_a_sink_than_may(failing: Streams) -> None:
+    failing.session.sql("SET wjoin.waiting = 1")
+    with pytest.raises(WJoinError, match=r"the sink far could not be written: .*s=x"):
+        failing.run(ALIKE, name=KEEP_OTHERS)
+    failing.unblock()
+    failing.run(ALIKE, name=KEEP_OTHERS)
+    assert_nothing_is_lost(failing)
 
 
 def test_formats_and_partitions_are_those_of_the_sinks(streams: Streams) -> None:

@@ -104,7 +104,10 @@ class Running:
         done = self.totals.line()
         if (failed or self.stopped) and not self.totals.known:
             done = "no micro-batch has been reported"
-        for more in (self.waits, self.followed.backlog.words if self.followed.ended is None else ""):
+        waiting = () if self.of_set is None else self.of_set.waiting()
+        of_sinks = (f"{each.words} wait" for each in waiting)
+        behind = self.followed.backlog.words if self.followed.ended is None else ""
+        for more in (self.waits, behind, *of_sinks):
             done += f"; {more}" if more else ""
         return f"{'failed, ' if failed else ''}{done}, {seconds:.1f} s"
 

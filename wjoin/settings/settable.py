@@ -21,6 +21,7 @@ _HINT_SETTINGS = {f"wjoin.{name.lower()}": name for name in HINTS}
 SETTINGS = (
     *("wjoin.checkpoint", "wjoin.cores", "wjoin.interval", "wjoin.memory", "wjoin.network"),
     *("wjoin.objective", "wjoin.sharing", "wjoin.state", "wjoin.stretch", "wjoin.trigger"),
+    "wjoin.waiting",
     *_HINT_SETTINGS,
 )
 """The settings that SET knows: ``wjoin.checkpoint`` is the folder of the checkpoints of INSERT INTO,
@@ -29,7 +30,8 @@ expected to bring, ``wjoin.memory`` what the state of a join may take, ``wjoin.n
 that reach a worker, ``wjoin.objective`` what plans are weighed for, ``wjoin.sharing`` whether the INSERT
 INTOs of a script are a statement set, ``wjoin.state`` where the state of INSERT
 INTO is (``homes.homes``), ``wjoin.stretch`` how many bytes of new
-rows a worker joins at once, ``wjoin.trigger`` how often micro-batches start; the others are defaults for
+rows a worker joins at once, ``wjoin.trigger`` how often micro-batches start, ``wjoin.waiting`` how many bytes
+of rows may wait for each sink of a statement set that fails; the others are defaults for
 the hints of their names."""
 
 OBJECTIVES = ("latency", "throughput")
@@ -88,6 +90,7 @@ _READ: dict[str, Callable[[str], Any]] = {
     "wjoin.network": lambda value: _bytes("wjoin.network", value),
     "wjoin.stretch": lambda value: _bytes("wjoin.stretch", value),
     "wjoin.trigger": lambda value: processing_time(value, "wjoin.trigger"),
+    "wjoin.waiting": lambda value: _bytes("wjoin.waiting", value),
 }
 
 
@@ -136,6 +139,10 @@ class Settings:
     def home(self) -> str:
         """Return where the state of INSERT INTO shall be."""
         return str(self._read("wjoin.state", AUTO))
+
+    def waiting(self) -> int:
+        """Return how many bytes of rows may wait for each sink of a statement set that fails."""
+        return int(self._read("wjoin.waiting", 1 << 30))
 
     def trigger(self, given: str | None = None) -> str | None:
         """Return how often micro-batches start, as Spark takes it: as ``given``, or set; None: at once.

@@ -33,7 +33,8 @@ def alter_set(asked: Asked, statement: AlterSet) -> Running:
             "the state among them",
         )
     inserts = _changed(asked, statement, of_set.inserts)
-    text = f"EXECUTE STATEMENT SET {quoted(of_set.name)} BEGIN {'; '.join(inserts)}; END"
+    failure = "ON FAILURE KEEP OTHERS " if of_set.keep_others else ""
+    text = f"EXECUTE STATEMENT SET {quoted(of_set.name)} {failure}BEGIN {'; '.join(inserts)}; END"
     body, own = parse_statement(text), asked.asked(text, _together(asked, of_set, statement))
     if not isinstance(body, StatementSet):
         raise AssertionError("a statement set is one")

@@ -6,11 +6,13 @@ any query.
 """
 
 from typing import Any
+from urllib.parse import quote
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql.streaming import DataStreamWriter
 
 from wjoin.grammar.errors import WJoinError
+from wjoin.queries.running_set import WaitingRows
 from wjoin.sources.catalog import SinkDeclaration
 from wjoin.sources.format_options import own_option
 from wjoin.sources.record_formats import writing_options
@@ -27,12 +29,15 @@ class SetSinks:
     """Several sinks of a query, with their rows as Spark has analysed them once.
 
     ``shape`` is a relation ``without_rows`` in whose place the micro-batches come; ``at_once`` sinks are
-    written at a time, after the first one, which makes the rows. A sink that fails is named by WJ704.
+    written at a time, after the first one, which makes the rows. If a sink fails, its rows wait in a folder
+    of ``waiting``, up to ``most`` bytes, and are written before those of later micro-batches. Rows for which
+    there is no room end the query, and WJ704 names the sink.
     """
 
-    def __init__(self, shape: DataFrame, at_once: int) -> None:
+    def __init__(self, shape: DataFrame, at_once: int, waiting: str, most: int) -> None:
         frame: Any = shape
         self._java = java_class(shape.sparkSession, "wjoin.sinks.SetSinks")(frame._jdf, at_once)
+        self._waiting, self._most = waiting, most
 
     def add(self, sink: SinkDeclaration, rows: DataFrame, skipped: int = 0) -> None:
         """Add a sink with its rows over the shape; ``skipped``: micro-batches that were not for it.
@@ -41,15 +46,12 @@ class SetSinks:
 
         Raises WJoinError WJ606 for one that cannot be written a micro-batch at a time.
         """
-        mode = own_option(sink.options, "outputMode") or "append"
-        if mode.lower() != "append":
-            raise _refused(sink, f"its outputMode is {mode}, and a statement set appends")
         frame: Any = rows
-        try:
-            own = None if sink.provider.lower() in _SHOWN else _sink(rows.sparkSession, sink, rows)
-        except RAISED_BY_SPARK as error:
-            raise _refused(sink, first_line(error)) from error
-        self._java.add(sink.name, frame._jdf, own, sink.provider, writing_options(sink), skipped)
+        own = sink_of(sink, rows)
+        waiting = f"{self._waiting}/{folder_name(sink.name)}"
+        self._java.add(
+            *(sink.name, frame._jdf, own, sink.provider, writing_options(sink)), skipped, waiting, self._most
+        )
 
     def of(self, made: DataFrame) -> DataStreamWriter:
         """Return what writes a query into the sinks."""
@@ -58,14 +60,40 @@ class SetSinks:
         java._jwrite.foreachBatch(self._java)
         return writer
 
+    def waiting(self) -> list[WaitingRows]:
+        """Return for which sinks rows wait, in the order of the statements."""
+        return [
+            WaitingRows(each.sink(), each.microBatches(), each.bytes(), each.since() / 1000, each.why())
+            for each in self._java.waiting()
+        ]
+
     def shut(self) -> None:
         """Let the micro-batch at work be written, and none after it: those wait for the end of the query."""
         self._java.shut()
 
 
-def _sink(spark: SparkSession, sink: SinkDeclaration, rows: DataFrame) -> Any:
+def folder_name(sink: str) -> str:
+    """Return the name of the folder in which rows wait for a sink."""
+    return quote(sink.lower(), safe="")
+
+
+def sink_of(sink: SinkDeclaration, rows: DataFrame) -> Any:
+    """Return Spark's sink for rows, None for a format that keeps nothing.
+
+    Raises WJoinError WJ606 for one that cannot be written a micro-batch at a time.
+    """
+    mode = own_option(sink.options, "outputMode") or "append"
+    if mode.lower() != "append":
+        raise _refused(sink, f"its outputMode is {mode}, and a statement set appends")
+    try:
+        return None if sink.provider.lower() in _SHOWN else _created(sink, rows)
+    except RAISED_BY_SPARK as error:
+        raise _refused(sink, first_line(error)) from error
+
+
+def _created(sink: SinkDeclaration, rows: DataFrame) -> Any:
     """Return the sink of Spark's that a DataStreamWriter would have."""
-    session: Any = spark
+    session: Any = rows.sparkSession
     frame: Any = rows
     jvm = session._jvm
     (constructor,) = jvm.java.lang.Class.forName(_SOURCE).getConstructors()

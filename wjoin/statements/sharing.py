@@ -9,6 +9,7 @@ from wjoin.joins.set_joins import SetStatement, parts_of
 from wjoin.measured.kept import Kept
 from wjoin.settings.settable import SHARED
 from wjoin.statements.inserts import target_sink
+from wjoin.statements.set_sinks import sink_of
 from wjoin.statements.statement_sets import Written
 
 
@@ -56,7 +57,8 @@ def _fits(asked: Asked, insert: InsertInto, together: Sequence[InsertInto]) -> b
         if sink is None or any(insert.target[-1].matches(each.target[-1].name) for each in together):
             return False
         kept = Kept(asked.engine.spark, None, asked.settings.home())
-        Written.of(parts_of(asked, [SetStatement(insert, sink)], kept)).sinks({})
+        for _, rows in Written.of(parts_of(asked, [SetStatement(insert, sink)], kept)).rows:
+            sink_of(sink, rows)
     except WJoinError:
         return False
     return True

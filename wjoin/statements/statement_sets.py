@@ -7,8 +7,9 @@ sinks, goes to those that do not have it.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from urllib.parse import unquote
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from wjoin.context import Asked
 from wjoin.grammar.errors import WJoinError
@@ -34,9 +35,10 @@ from wjoin.planner.explain.text import explain_text
 from wjoin.planner.figures import figure, size
 from wjoin.planner.planning import PlannedSelect
 from wjoin.queries.running import Running
-from wjoin.queries.running_set import RunningSet
+from wjoin.queries.running_set import RunningSet, ToldWaiting
 from wjoin.sources.catalog import SinkDeclaration, find
 from wjoin.sources.format_options import own_option
+from wjoin.spark.hadoop_files import Files
 from wjoin.spark.process import resolved
 from wjoin.spark.refused import refused_start
 from wjoin.spark.spark_failures import RAISED_BY_SPARK, located
@@ -51,7 +53,7 @@ from wjoin.statements.inserts import (
     started,
     target_sink,
 )
-from wjoin.statements.set_sinks import SetSinks
+from wjoin.statements.set_sinks import SetSinks, folder_name
 from wjoin.statements.sink_columns import columns_of, refuse_columns
 from wjoin.statements.sinks import rows_for
 
@@ -101,12 +103,13 @@ class Written:
         )
         return cls(shape, tuple(found))
 
-    def sinks(self, skipped: Mapping[str, int]) -> SetSinks:
+    def sinks(self, skipped: Mapping[str, int], waiting: str, most: int) -> SetSinks:
         """Return what writes them; by names of sinks, how many micro-batches were not for them.
 
+        ``waiting`` and ``most``: where rows wait for a sink that fails, and their bytes (``SetSinks``).
         Raises WJoinError WJ606 for a sink that cannot be written a micro-batch at a time.
         """
-        sinks = SetSinks(self.shape, _AT_ONCE)
+        sinks = SetSinks(self.shape, _AT_ONCE, waiting, most)
         for statement, rows in self.rows:
             with located(statement.insert.target[-1].span):
                 sinks.add(statement.sink, rows, skipped.get(statement.sink.name.lower(), 0))
@@ -193,9 +196,15 @@ def start_set(
     declared = {each.sink.name: each.sink for each in planned.statements}
     known = planned.kept.keep_sinks(columns, lambda name: last_logged(asked.engine.spark, declared[name]))
     skipped = {name: each.skipped for name, each in known.items()} if known else {}
-    sinks = planned.written.sinks(skipped)
+    waiting = f"{folder}/wjoin/waiting"
+    with located(statement.span):
+        _refuse_waiting(asked.engine.spark, waiting, planned.statements)
+    most = asked.settings.waiting() if statement.keep_others else 0
+    sinks = planned.written.sinks(skipped, waiting, most)
     inserts = tuple(each.span.of(asked.text) for each in statement.inserts)
-    of_set = RunningSet(planned.name, inserts, asked.params, once, every, sinks.shut)
+    of_set = RunningSet(
+        planned.name, inserts, asked.params, once, every, sinks.shut, sinks.waiting, statement.keep_others
+    )
     writer = sinks.of(made_of(planned.parts)).option("checkpointLocation", folder)
     name = asked.queries.free_name(planned.name)
     spans = statement.span, statement.span
@@ -205,7 +214,21 @@ def start_set(
     except RAISED_BY_SPARK as error:
         raise refused_start(asked.text, statement.inserts[0], error, None, folder) from error
     running.of_set = of_set
+    if statement.keep_others:
+        running.followed.observe(ToldWaiting(of_set))
     return running
+
+
+def _refuse_waiting(spark: SparkSession, folder: str, statements: Sequence[SetStatement]) -> None:
+    """Refuse a set that lacks a sink for which rows wait: WJoinError WJ606."""
+    own = {folder_name(each.sink.name) for each in statements}
+    for name in Files.of(spark).names(folder):
+        if name not in own and Files.of(spark).names(f"{folder}/{name}"):
+            raise WJoinError(
+                "WJ606",
+                f"rows wait for the sink {unquote(name)}, which the set no longer has",
+                help=f"start the set with its statement until they are written, or delete {folder}/{name}",
+            )
 
 
 def explain_set(asked: Asked, statement: StatementSet, mode: str) -> Explanation:

@@ -1,5 +1,6 @@
 package wjoin.sinks;
 
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -22,6 +23,7 @@ import org.apache.spark.sql.execution.streaming.Sink;
 public final class SetSinks implements VoidFunction2<Dataset<Row>, Long> {
   private static final long serialVersionUID = 1;
 
+  private final transient SparkSession session;
   private final transient LogicalPlan shape;
   private final transient List<Target> targets = new ArrayList<>();
   private final transient Semaphore gate = new Semaphore(1);
@@ -29,13 +31,15 @@ public final class SetSinks implements VoidFunction2<Dataset<Row>, Long> {
 
   /** Takes a relation without rows in whose place micro-batches come; writes {@code atOnce} at a time. */
   public SetSinks(Dataset<Row> shape, int atOnce) {
+    this.session = shape.sparkSession();
     this.shape = analyzed(shape);
     this.atOnce = atOnce;
   }
 
   /**
    * Add a sink, with its rows over the relation. Without a {@code sink} of Spark's they are written as a table
-   * is, by {@code provider}. It has {@code skipped} micro-batches fewer than the query.
+   * is, by {@code provider}. It has {@code skipped} micro-batches fewer than the query. If it fails, its rows
+   * wait in a folder, up to {@code most} bytes; a micro-batch with more, or any where that is 0, fails.
    */
   public void add(
       String name,
@@ -43,9 +47,18 @@ public final class SetSinks implements VoidFunction2<Dataset<Row>, Long> {
       Sink sink,
       String provider,
       Map<String, String> options,
-      int skipped) {
+      int skipped,
+      String waiting,
+      long most)
+      throws IOException {
     Prepared prepared = new Prepared(analyzed(rows), shape.output());
-    targets.add(new Target(name, prepared, sink, provider, options, skipped));
+    WaitingRows kept = new WaitingRows(session, waiting, most);
+    targets.add(new Target(name, prepared, sink, provider, options, skipped, kept));
+  }
+
+  /** For which sinks rows wait. */
+  public List<Waiting> waiting() {
+    return targets.stream().flatMap(each -> each.waiting().stream()).toList();
   }
 
   /** Let the micro-batch at work be written, and none after it: those wait until they are interrupted. */

@@ -4,11 +4,17 @@ import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.execution.streaming.Sink;
 
-/** A sink of a query that has several, and how its rows are made of what the query makes. */
+/**
+ * A sink of a query that has several, and how its rows are made of what the query makes.
+ *
+ * <p>Spark's sinks leave out a micro-batch whose number is not above the last one that they have. So while rows
+ * wait, those of later micro-batches wait behind them.
+ */
 final class Target {
   private static final String CAUSED = "Caused by: ";
 
@@ -18,6 +24,8 @@ final class Target {
   private final String provider;
   private final Map<String, String> options;
   private final int skipped;
+  private final WaitingRows waiting;
+  private volatile String failed = "it has not been tried again yet";
 
   Target(
       String name,
@@ -25,33 +33,56 @@ final class Target {
       Sink sink,
       String provider,
       Map<String, String> options,
-      int skipped) {
+      int skipped,
+      WaitingRows waiting) {
     this.name = name;
     this.rows = rows;
     this.sink = sink;
     this.provider = provider;
     this.options = options;
     this.skipped = skipped;
+    this.waiting = waiting;
   }
 
-  /** Write the rows of micro-batch {@code number}; what goes wrong names the sink. */
+  /** Write what waits and the rows of micro-batch {@code number}; what goes wrong names the sink. */
   void write(Dataset<Row> made, long number) throws Exception {
+    boolean waits = waiting.numbers().contains(number);
     try {
-      Dataset<Row> own = rows.over(made);
-      if (sink == null) {
-        own.write().format(provider).options(options).mode("append").save();
-      } else {
-        sink.addBatch(number - skipped, own);
+      for (long each : waiting.numbers()) {
+        give(waiting.rows(made.sparkSession(), each), each);
+        waiting.written(each);
       }
-    } catch (Exception failed) {
-      if (failed instanceof InterruptedException) {
-        throw failed;
+      if (!waits) {
+        give(rows.over(made), number);
       }
-      String message = "error[WJ704]: the sink " + name + " could not be written: ";
-      // Of an error with a cause Spark tells the cause.
-      IllegalStateException told = new IllegalStateException(message + cause(failed));
-      told.addSuppressed(failed);
-      throw told;
+    } catch (Exception error) {
+      if (error instanceof InterruptedException) {
+        throw error;
+      }
+      failed = cause(error);
+      if (!waits && !waiting.keep(rows.over(made), number)) {
+        String message = "error[WJ704]: the sink " + name + " could not be written: " + failed;
+        // Of an error with a cause Spark tells the cause.
+        IllegalStateException told = new IllegalStateException(message);
+        told.addSuppressed(error);
+        throw told;
+      }
+    }
+  }
+
+  /** Return what waits for the sink, nothing where nothing does. */
+  Optional<Waiting> waiting() {
+    int count = waiting.numbers().size();
+    return count == 0
+        ? Optional.empty()
+        : Optional.of(new Waiting(name, count, waiting.bytes(), waiting.since(), failed));
+  }
+
+  private void give(Dataset<Row> own, long number) {
+    if (sink == null) {
+      own.write().format(provider).options(options).mode("append").save();
+    } else {
+      sink.addBatch(number - skipped, own);
     }
   }
 
