@@ -26,6 +26,7 @@ from wjoin.planner.explain.text import explain_text
 from wjoin.planner.figures import figure, size
 from wjoin.planner.planning import PlannedSelect
 from wjoin.queries.running import Running
+from wjoin.results.retention import keepers
 from wjoin.sources.catalog import SinkDeclaration, find
 from wjoin.sources.format_options import own_option
 from wjoin.spark.engine import at_work
@@ -104,16 +105,21 @@ def execute_set(
     if folder is None:
         raise no_checkpoint(f"the statement set {planned.name}", statement.span)
     every = asked.settings.trigger(trigger or _trigger(planned.statements))
+    takers = [(part, taker) for part in planned.parts for taker in part.takers]
     writes = _Writes(
-        planned.parts,
-        {taker.statement.sink.name: sink_of(part, taker) for part in planned.parts for taker in part.takers},
+        planned.parts, {taker.statement.sink.name: sink_of(part, taker) for part, taker in takers}
     )
     joins = joins_of(planned.parts)
     prepare(asked, statement.span, folder, planned.kept, joins)
+    with located(statement.span):
+        schemas = [(taker.statement.sink, rows_of(part, taker).schema) for part, taker in takers]
+        kept = tuple(keepers(asked.engine.spark, schemas))
     writer = made_of(planned.parts).writeStream.foreachBatch(writes).option("checkpointLocation", folder)
     name = asked.queries.free_name(planned.name)
     spans = statement.span, statement.span
-    starting = Starting(name, planned.sinks, spans, folder, planned.kept, joins, once=once, every=every)
+    starting = Starting(
+        name, planned.sinks, spans, folder, planned.kept, joins, once=once, every=every, keepers=kept
+    )
     try:
         return started(asked, writer, starting)
     except RAISED_BY_SPARK as error:
@@ -206,10 +212,15 @@ def _sink(asked: Asked, insert: InsertInto) -> SinkDeclaration:
 
 def sink_of(part: SetJoin, taker: Taker) -> MicroBatchSink:
     """Return what the rows of a statement of a set go to. Raises WJoinError WJ606 where none can be."""
-    statement, rows = taker.statement, part.sample(taker)
-    with located(statement.insert.target[-1].span):
-        rows = rows_for(statement.sink, rows, statement.insert)
-        return MicroBatchSink.of(rows.sparkSession, statement.sink, rows)
+    with located(taker.statement.insert.target[-1].span):
+        rows = rows_of(part, taker)
+        return MicroBatchSink.of(rows.sparkSession, taker.statement.sink, rows)
+
+
+def rows_of(part: SetJoin, taker: Taker) -> DataFrame:
+    """Return rows such as the sink of a statement gets."""
+    statement = taker.statement
+    return rows_for(statement.sink, part.sample(taker), statement.insert)
 
 
 def _refuse_shared_sinks(statements: Sequence[SetStatement]) -> None:
