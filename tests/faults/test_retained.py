@@ -15,11 +15,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import wjoin
-from tests.faults.retaining import GRACE, SECONDS, declare
+from tests.faults.retaining import declare
 from wjoin.results.commit_log import CommitLog
 from wjoin.spark.hadoop_files import Files
 
-ROWS = 6
+ROWS, KILLS = 6, 2
 CHILD = Path(__file__).with_name("retaining.py")
 
 
@@ -93,11 +93,11 @@ def test_whole_micro_batches_are_read_while_the_writer_is_killed(
     reads = kills = 0
     files = set[Path]()
     began = time.monotonic()
-    while time.monotonic() < began + 240 and (kills < 3 or reads < 40):
+    while (kills < KILLS or all(path.exists() for path in files)) and time.monotonic() < began + 600:
         assert writing.child.poll() is None, writing.printed()
         before = writing.committed()
         writing.arrive()
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 300
         while not writing.committed() - before:
             assert time.monotonic() < deadline and writing.child.poll() is None, writing.printed()
             time.sleep(0.02)
@@ -116,7 +116,7 @@ def test_whole_micro_batches_are_read_while_the_writer_is_killed(
                     continue
                 assert set(found.values()) <= {whole[name]}, (name, asked, found)
                 reads += 1
-        if kills < 3 and chance.random() < 0.2:
+        if kills < KILLS and chance.random() < 0.2:
             time.sleep(chance.uniform(0, 0.5))
             writing.kill()
             kills += 1
@@ -135,4 +135,4 @@ def test_whole_micro_batches_are_read_while_the_writer_is_killed(
         assert found <= spark and set(spark.values()) == {whole[name]}
     gone = sum(not path.exists() for path in files)
     print(f"{kills} kills, {reads} reads, {gone} of {len(files)} files removed")
-    assert kills == 3 and gone > 0 and time.monotonic() - began > SECONDS + GRACE
+    assert kills == KILLS and gone > 0 and reads > 10

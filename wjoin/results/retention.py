@@ -38,6 +38,10 @@ _END_SECONDS = 5.0
 """The same at the end of a query, which may be one of many short runs."""
 
 
+_FAILS = 4
+"""Tries that fail one after the other until that is told."""
+
+
 class Keeper(Observer):
     """Follows a query for one sink; ``most`` are the micro-batches in a file of its index.
 
@@ -53,8 +57,8 @@ class Keeper(Observer):
         self._compacted: list[int] = []
         self._last: Commit | None = None
         self._due = True
-        self._removing: Iterator[None] = iter(())
-        self._told = False
+        self._removing: Iterator[None] | None = None
+        self._failed = 0
         for segment in log.segments():
             self._note(segment, log.segment(segment)[0])
         self._index()
@@ -78,13 +82,18 @@ class Keeper(Observer):
             if self._due:
                 self._due = False
                 self._index()
-                self._removing = self._remove()
-            for _ in self._removing:
+                self._removing = self._removing or self._remove()
+            for _ in self._removing or ():
                 if time.monotonic() > until:
                     break
+            else:
+                self._removing = None
+            self._failed = 0
         except (*UNREACHABLE, ValueError, WJoinError) as error:
-            if not self._told:
-                self._told = True
+            # Spark removes entries of its log meanwhile: the next try may go well.
+            self._due, self._removing = True, None
+            self._failed += 1
+            if self._failed == _FAILS:
                 message = f"old results of {self._name} are kept: {first_line(error)}"
                 remedy = "see that the folder can be read and written; the next micro-batch tries it again"
                 tell(WJoinWarning("WJ817", message, help=remedy))
