@@ -7,6 +7,7 @@ from typing import NamedTuple
 from wjoin.grammar.clauses import SyntaxSlip, duration_end, read_watermark
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.nesting import QUERY_WORDS, Code
+from wjoin.grammar.result_reads import clause_end
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import FromItem, Identifier, LateralView, UsingColumns, Watermark
 from wjoin.grammar.tokens import Kind, identifier, is_name
@@ -258,7 +259,7 @@ def _relation(code: Code, start: int, end: int) -> _Relation:
     parts, place = code.dotted(start)
     if place < end and code.mark(place) == "(":
         return _Relation(start, code.after(place), ())
-    stop = _version_end(code, place, end)
+    stop = clause_end(code, _version_end(code, place, end), end)
     if code.word(stop) == "WITH" and stop + 1 < end and code.mark(stop + 1) == "(":
         stop = code.after(stop + 1)
     return _Relation(start, stop, parts if stop == place else ())

@@ -260,6 +260,15 @@ class _Nodes(Transformer[Leaf, Any]):
             )
         return _Clause("KEY clause", names[0], _span(meta))
 
+    def retain(self, meta: Meta, time: Duration, grace: Duration | None) -> "_Clause":
+        for each in (time, grace):
+            if each is not None:
+                _above_zero(each)
+        return _Clause("RETAIN clause", syntax.Retain(time, grace, span=_span(meta)), _span(meta))
+
+    def commit_every(self, meta: Meta, time: Duration) -> "_Clause":
+        return _Clause("COMMIT EVERY clause", _above_zero(time), _span(meta))
+
     def unique(self, meta: Meta, *names: Identifier) -> "_Clause":
         return _Clause("DROP DUPLICATES clause", names, _span(meta))
 
@@ -314,6 +323,8 @@ class _Nodes(Transformer[Leaf, Any]):
             record_format=_clause(parts, "FORMAT clause"),
             key=_clause(parts, "KEY clause"),
             composed=composed,
+            retain=_clause(parts, "RETAIN clause"),
+            commit_every=_clause(parts, "COMMIT EVERY clause"),
         )
 
     def __default__(self, data: str, children: list[Any], meta: Meta) -> Any:
@@ -437,6 +448,16 @@ def _at_least_zero(duration: Duration, code: str, message: str, help: str) -> Du
     value = _value(duration)
     if value is not None and value < 0:
         raise WJoinError(code, message, span=duration.span, help=help)
+    return duration
+
+
+def _above_zero(duration: Duration) -> Duration:
+    if isinstance(duration, syntax.BareNumber):
+        raise WJoinError("WJ102", f"the time {duration.value} has no unit", span=duration.span)
+    value = _value(duration)
+    if value is not None and value <= 0:
+        message = "a time of a sink is not above zero"
+        raise WJoinError("WJ110", message, span=duration.span, help="write one such as 1 DAY or 10 SECONDS")
     return duration
 
 

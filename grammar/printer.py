@@ -60,7 +60,8 @@ def print_declaration(statement: syntax.CreateStream | syntax.CreateSink) -> str
             folders = statement.partitioned_by
             partitioned = f" PARTITIONED BY ({_names(folders)})" if folders else ""
             key = "" if statement.key is None else f" KEY ({print_name(statement.key.name)})"
-            return f"{_head('SINK', statement)}{_source(statement)}{_format(statement)}{key}{partitioned}"
+            source = f"{_source(statement)}{_format(statement)}{key}{partitioned}"
+            return f"{_head('SINK', statement)}{source}{_times(statement)}"
 
 
 def _head(noun: str, statement: syntax.CreateStream | syntax.CreateSink) -> str:
@@ -105,6 +106,18 @@ def _site(site: syntax.AtSite) -> str:
 def _format(statement: syntax.CreateStream | syntax.CreateSink) -> str:
     written = statement.record_format
     return "" if written is None else f" FORMAT {written.name.upper()}"
+
+
+def _times(sink: syntax.CreateSink) -> str:
+    """Return how long a sink keeps its results, and how often it commits them."""
+    kept = every = ""
+    if sink.retain is not None:
+        kept = f" RETAIN {print_duration(sink.retain.time)}"
+        if sink.retain.grace is not None:
+            kept += f" GRACE {print_duration(sink.retain.grace)}"
+    if sink.commit_every is not None:
+        every = f" COMMIT EVERY {print_duration(sink.commit_every)}"
+    return f"{kept}{every}"
 
 
 def print_string(value: str) -> str:

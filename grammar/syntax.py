@@ -333,12 +333,24 @@ class CreateStream(Statement):
 
 
 @dataclass(frozen=True)
+class Retain(Node):
+    """``RETAIN time [GRACE grace]``: how long a sink keeps results, and how much longer their files stay.
+
+    ``grace`` is None where it is not said.
+    """
+
+    time: Duration
+    grace: Duration | None
+
+
+@dataclass(frozen=True)
 class CreateSink(Statement):
     """``CREATE [OR REPLACE] SINK [IF NOT EXISTS] name USING format [OPTIONS (…)] [PARTITIONED BY (…)]``.
 
     ``record_format``, of ``FORMAT name``, says how its records are written: json, csv or avro. ``key``, of
-    ``KEY (column)``, is the column that is their key. Both are None where they are not said. ``composed``
-    are the options with parameters.
+    ``KEY (column)``, is the column that is their key. ``commit_every`` is the time between micro-batches.
+    They are None where they are not said, and so is ``retain``. ``composed`` are the options with
+    parameters.
     """
 
     name: Identifier
@@ -350,6 +362,8 @@ class CreateSink(Statement):
     record_format: Identifier | None = None
     key: Identifier | None = None
     composed: tuple[tuple[str, Composed], ...] = ()
+    retain: Retain | None = None
+    commit_every: Duration | None = None
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from wjoin.measured.followed import settle, unfollow
 from wjoin.queries.open_groups import waits
 from wjoin.queries.running import Running
 from wjoin.queries.session_queries import Queries
+from wjoin.results.reading import reading
 from wjoin.settings.options import in_pipeline, prepare
 from wjoin.settings.settable import Settings
 from wjoin.sources.catalog import (
@@ -66,7 +67,7 @@ class Session:
 
     def __init__(self, spark: SparkSession, run_spark: Callable[..., DataFrame] | None = None) -> None:
         self.spark = spark
-        engine = Engine(spark, run_spark or spark.sql)
+        engine = Engine(spark, reading(spark, catalog_of(spark), run_spark or spark.sql))
         self.context = Context(engine, catalog_of(spark), Settings(), Queries())
         self._web: Web | None = None
 

@@ -29,6 +29,7 @@ def durations(low: int) -> st.SearchStrategy[syntax.Duration]:
 
 
 WIDTHS = durations(0)
+TIMES = durations(1).filter(lambda each: not isinstance(each, syntax.BareNumber))
 SIGNED = durations(-(10**6))
 
 
@@ -192,6 +193,8 @@ DECLARATIONS = st.one_of(
         span=st.just(ANY),
         record_format=FORMATS,
         key=st.one_of(st.none(), NAMES),
+        retain=st.none() | st.builds(syntax.Retain, TIMES, st.none() | TIMES, span=st.just(ANY)),
+        commit_every=st.none() | TIMES,
     ),
     st.builds(syntax.ShowStreams, span=st.just(ANY)),
     st.builds(syntax.DescribeStream, NAMES, span=st.just(ANY)),

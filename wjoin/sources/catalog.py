@@ -16,6 +16,7 @@ from wjoin.grammar.syntax import CreateSink, CreateStream, Identifier
 from wjoin.planner.bind.event_time import time_kind
 from wjoin.planner.catalog import UNDECLARED, Delay, Delays, Estimate, Origin
 from wjoin.planner.plan.physical import TimeKind
+from wjoin.sources.retention import Retention
 from wjoin.sources.site_streams import StreamAtSites
 from wjoin.spark.notices import warn
 from wjoin.spark.session_things import held
@@ -75,13 +76,17 @@ class StreamDeclaration:
 
 @dataclass(frozen=True)
 class SinkDeclaration:
-    """Where an INSERT INTO writes: Spark's format, options and partition columns."""
+    """Where an INSERT INTO writes: Spark's format, options and partition columns.
+
+    ``retain`` is None where results are kept for good.
+    """
 
     name: str
     provider: str
     options: dict[str, str] = field(repr=False)
     partitioned_by: tuple[str, ...]
     statement: CreateSink | None = None
+    retain: Retention | None = None
 
 
 @dataclass

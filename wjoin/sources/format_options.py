@@ -47,6 +47,9 @@ _FORMATS = {
 }
 """Formats of files, and what they read themselves."""
 
+FILE_FORMATS = frozenset({*_FORMATS, "avro"})
+"""Formats of Spark's file sink, which lists what it has written in ``_spark_metadata``."""
+
 _SOURCES = {
     "rate": "rowsPerSecond rampUpTime numPartitions useManualClock",
     "rate-micro-batch": "rowsPerBatch numPartitions startTimestamp advanceMillisPerBatch",

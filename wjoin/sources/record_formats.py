@@ -286,4 +286,7 @@ def writing_options(sink: SinkDeclaration) -> dict[str, str]:
     """Return the options of a sink for its format, without those of its records and of its query."""
     written = None if sink.statement is None else sink.statement.record_format
     options, _ = record_options(sink.options, RECORDS_WRITTEN, None if written is None else written.name)
-    return without(options, "trigger", "outputMode", "checkpointLocation")
+    options = without(options, "trigger", "outputMode", "checkpointLocation")
+    if sink.retain is not None:
+        options["retention"] = f"{sink.retain.logged}ms"
+    return options

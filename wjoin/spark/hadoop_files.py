@@ -1,5 +1,6 @@
 """Files and folders wherever Spark can reach, through the file systems of its Hadoop."""
 
+import os
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,6 +66,17 @@ class Files:
         """Return the names of what lies in a folder, sorted; none where it is not there."""
         files, at = self._at(folder)
         return sorted(each.getPath().getName() for each in files.listStatus(at)) if files.exists(at) else []
+
+    def written(self, folder: str) -> dict[str, int]:
+        """Return the names of what lies in a folder, and when each was written (milliseconds since 1970)."""
+        here = self.local(folder)
+        if here is not None:
+            # Java is asked for each field of each file.
+            found = os.scandir(here) if here.is_dir() else ()
+            return {each.name: each.stat().st_mtime_ns // 1_000_000 for each in found}
+        files, at = self._at(folder)
+        listed = files.listStatus(at) if files.exists(at) else []
+        return {each.getPath().getName(): int(each.getModificationTime()) for each in listed}
 
     def numbers(self, folder: str) -> list[int]:
         """Return the names in a folder that are numbers, ascending."""

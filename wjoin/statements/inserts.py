@@ -27,8 +27,9 @@ from wjoin.measured.kept import Kept
 from wjoin.planner.bind.lineage import reads
 from wjoin.planner.plan.block_columns import quoted
 from wjoin.queries.running import Running
+from wjoin.results.retention import Keeper, keepers
 from wjoin.sources.catalog import Catalog, SinkDeclaration, find
-from wjoin.sources.format_options import own_option
+from wjoin.sources.format_options import FILE_FORMATS, own_option
 from wjoin.sources.record_formats import writing_options
 from wjoin.sources.site_leases import keep_all
 from wjoin.spark.cluster import partitions
@@ -39,9 +40,6 @@ from wjoin.spark.spark_failures import RAISED_BY_SPARK, first_line, located
 from wjoin.statements.sink_columns import columns_of, refuse_columns
 from wjoin.statements.sinks import rows_for
 from wjoin.statements.spark import send
-
-_FILES = frozenset({"parquet", "json", "csv", "orc", "text", "avro", "xml"})
-"""Formats of Spark's file sink, which lists what it has written in ``_spark_metadata``."""
 
 _LOGGED = re.compile(r"(\d+)(?:\.compact)?")
 
@@ -64,6 +62,10 @@ def insert(
     if planned.frame.isStreaming:
         every = asked.settings.trigger(trigger or own_option(sink.options, "trigger"))
         return _start(asked, statement, planned, sink, once=once, every=every)
+    if sink.retain is not None:
+        message = f"the sink {sink.name} has RETAIN, and no query commits these rows: they do not stream"
+        help = "write them to a sink without it, or read them in a query whose rows stream"
+        raise WJoinError("WJ606", message, span=statement.target[-1].span, help=help)
     batch = planned.frame.write.format(sink.provider).options(**writing_options(sink)).mode("append")
     if sink.partitioned_by:
         batch = batch.partitionBy(*sink.partitioned_by)
@@ -246,7 +248,11 @@ def _start(
         writer = writer.partitionBy(*sink.partitioned_by)
     name = asked.queries.free_name(sink.name)
     spans = statement.target[-1].span, statement.span
-    starting = Starting(name, sink.name, spans, folder, planned.kept, joins, once=once, every=every)
+    with located(statement.target[-1].span):
+        kept = tuple(keepers(asked.engine.spark, [(sink, planned.frame.schema)]))
+    starting = Starting(
+        name, sink.name, spans, folder, planned.kept, joins, once=once, every=every, keepers=kept
+    )
     try:
         running = started(asked, writer, starting)
     except RAISED_BY_SPARK as error:
@@ -269,7 +275,8 @@ def no_checkpoint(subject: str, span: Span, or_else: str = "") -> WJoinError:
 class Starting:
     """A query that is about to start: its name, its sinks, what errors of it are about, and its statement.
 
-    ``once``: it ends when its sources are read; ``every``: how often micro-batches start.
+    ``once``: it ends when its sources are read; ``every``: how often micro-batches start. ``keepers`` are
+    those of its sinks.
     """
 
     name: str
@@ -280,6 +287,7 @@ class Starting:
     joins: Joins | None
     once: bool
     every: str | None
+    keepers: tuple[Keeper, ...] = ()
 
 
 def prepare(
@@ -318,6 +326,8 @@ def started(asked: Asked, writer: DataStreamWriter, starting: Starting) -> Runni
         if recorder is not None:
             followed.observe(recorder)
         keep_all(spark, followed.id, joins.plans)
+    for keeper in starting.keepers:
+        followed.observe(keeper)
     running = Running(
         followed,
         asked.text,
@@ -370,7 +380,7 @@ def _checkpoint(context: Context, sink: SinkDeclaration, directory: str | None) 
 def last_logged(spark: SparkSession, sink: SinkDeclaration) -> int | None:
     """Return the last number in the log of a sink of files, -1 for none; None of another sink."""
     path = own_option(sink.options, "path")
-    if sink.provider.lower() not in _FILES or path is None:
+    if sink.provider.lower() not in FILE_FORMATS or path is None:
         return None
     names = Files.of(spark).names(f"{resolved(path).rstrip('/')}/_spark_metadata")
     return max((int(each[1]) for name in names if (each := _LOGGED.fullmatch(name))), default=-1)
@@ -394,7 +404,7 @@ def refuse_folder(
     if written and not begun and format != _DELTA:
         message = f"the folder of {name}, {path}, holds the output of another query, and {folder} is new"
         raise WJoinError("WJ609", message)
-    if path and not written and format in {*_FILES, _DELTA} and committed:
+    if path and not written and format in {*FILE_FORMATS, _DELTA} and committed:
         message = (
             f"the folder of {name}, {path}, is missing or empty, but the checkpoint "
             f"{folder} says that its results were written"

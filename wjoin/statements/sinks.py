@@ -1,10 +1,12 @@
 """The statements about sinks, and those that show how streams and sinks were declared."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
 from wjoin.context import Asked
+from wjoin.grammar.durations import spell
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.plurals import counted
 from wjoin.grammar.printer import print_declaration
@@ -15,11 +17,15 @@ from wjoin.grammar.syntax import (
     CreateStream,
     DescribeSink,
     DropSink,
+    Duration,
     InsertInto,
     ShowCreateSink,
     ShowCreateStream,
     ShowSinks,
+    TimeDuration,
 )
+from wjoin.planner.plan.physical import TimeKind
+from wjoin.planner.windows.lengths import duration_value
 from wjoin.settings.parameters import given_sink
 from wjoin.settings.triggers import processing_time
 from wjoin.sources.catalog import (
@@ -29,11 +35,28 @@ from wjoin.sources.catalog import (
     find_sink,
     find_stream,
 )
-from wjoin.sources.format_options import RECORDS_WRITTEN, SINK_OPTIONS, check_options, option_span, own_option
+from wjoin.sources.format_options import (
+    FILE_FORMATS,
+    RECORDS_WRITTEN,
+    SINK_OPTIONS,
+    check_options,
+    option_span,
+    own_option,
+)
 from wjoin.sources.kafka import SERVERS, is_kafka, refuse_absent, require_connector
 from wjoin.sources.record_formats import check_format, written_records
+from wjoin.sources.retention import Retention
 from wjoin.spark.engine import Engine
 from wjoin.spark.spark_failures import located
+
+_GRACE = 60 * 60 * 1000
+"""How long files of results that are kept no more stay for their readers, where nothing is said: an hour."""
+
+_KEEPS_OTHERWISE = {
+    "delta": "Delta has time travel of its own: SELECT … FROM delta.`path` TIMESTAMP AS OF '…', and VACUUM",
+    "iceberg": "Iceberg has snapshots of its own: FROM table TIMESTAMP AS OF '…', and expire_snapshots",
+    "kafka": "Kafka has it for a topic: retention.ms",
+}
 
 
 def create_sink(asked: Asked, statement: CreateSink) -> None:
@@ -51,11 +74,62 @@ def create_sink(asked: Asked, statement: CreateSink) -> None:
     check_format(statement)
     more = RECORDS_WRITTEN[statement.record_format.name] if statement.record_format else frozenset[str]()
     check_options(options, SINK_OPTIONS, statement.provider.name, statement.span, asked.text, more)
+    statement = _with_times(statement, options, asked.params)
     _check_trigger(options, statement.span, asked.text)
     if is_kafka(statement.provider.name):
         _check_kafka(asked.engine, options, statement)
-    declared = SinkDeclaration(name, statement.provider.name, options, columns, statement)
+    declared = SinkDeclaration(
+        name, statement.provider.name, options, columns, statement, _retained(statement, options)
+    )
     asked.catalog.sinks[name.lower()] = declared
+
+
+def _with_times(statement: CreateSink, options: dict[str, str], params: Mapping[str, object]) -> CreateSink:
+    """Return a declaration with its times in figures; COMMIT EVERY is the option trigger.
+
+    Raises WJoinError WJ106 where both are given, and what ``duration_value`` raises.
+    """
+
+    def told(duration: Duration) -> TimeDuration:
+        value = duration_value(duration, TimeKind.TIMESTAMP, params)
+        if value < 1000:
+            message = "a time of a sink is below a millisecond"
+            raise WJoinError(
+                "WJ110", message, span=duration.span, help="write one such as 1 DAY or 10 SECONDS"
+            )
+        return TimeDuration(value, span=duration.span)
+
+    retain, every = statement.retain, statement.commit_every
+    if every is not None:
+        if own_option(options, "trigger") is not None:
+            message = "COMMIT EVERY and the option trigger say the same"
+            raise WJoinError("WJ106", message, span=every.span, help="keep one of them")
+        every = told(every)
+        options["trigger"] = spell(every.microseconds)
+    if retain is not None:
+        grace = None if retain.grace is None else told(retain.grace)
+        retain = replace(retain, time=told(retain.time), grace=grace)
+    return replace(statement, retain=retain, commit_every=every)
+
+
+def _retained(statement: CreateSink, options: dict[str, str]) -> Retention | None:
+    """Return how long results are kept. Raises WJoinError WJ106 where they cannot be."""
+    retain, format = statement.retain, statement.provider.name.lower()
+    if retain is None:
+        return None
+    message = remedy = None
+    if format not in FILE_FORMATS:
+        message = f"RETAIN is for sinks of files, and {statement.provider.name} is none"
+        remedy = _KEEPS_OTHERWISE.get(format, f"use one of {', '.join(sorted(FILE_FORMATS))}")
+    elif own_option(options, "path") is None:
+        message, remedy = "a sink with RETAIN has no path", "write OPTIONS (path '…')"
+    elif own_option(options, "retention") is not None:
+        message, remedy = "RETAIN and the option retention exclude each other", "leave the option out"
+    if message is not None:
+        raise WJoinError("WJ106", message, span=retain.span, help=remedy)
+    times = retain.time, retain.grace
+    kept, grace = (each.microseconds // 1000 if isinstance(each, TimeDuration) else _GRACE for each in times)
+    return Retention(kept, grace)
 
 
 def _check_kafka(engine: Engine, options: dict[str, str], statement: CreateSink) -> None:
@@ -98,6 +172,9 @@ def describe_sink(asked: Asked, statement: DescribeSink) -> DataFrame:
     rows: list[tuple[str, str]] = [("format", sink.provider)]
     if sink.partitioned_by:
         rows.append(("partitioned by", ", ".join(sink.partitioned_by)))
+    if sink.retain is not None:
+        times = (("retain", sink.retain.time), ("grace", sink.retain.grace))
+        rows += [(name, spell(1000 * time).lower()) for name, time in times]
     rows += [(f"option {key}", value) for key, value in sink.options.items()]
     return asked.engine.rows(rows, "property STRING, value STRING")
 

@@ -36,6 +36,7 @@ from wjoin.planner.figures import figure, size
 from wjoin.planner.planning import PlannedSelect
 from wjoin.queries.running import Running
 from wjoin.queries.running_set import RunningSet, ToldWaiting
+from wjoin.results.retention import keepers
 from wjoin.sources.catalog import SinkDeclaration, find
 from wjoin.sources.format_options import own_option
 from wjoin.spark.hadoop_files import Files
@@ -199,6 +200,8 @@ def start_set(
     waiting = f"{folder}/wjoin/waiting"
     with located(statement.span):
         _refuse_waiting(asked.engine.spark, waiting, planned.statements)
+        schemas = [(each.sink, rows.schema) for each, rows in planned.written.rows]
+        kept = tuple(keepers(asked.engine.spark, schemas))
     most = asked.settings.waiting() if statement.keep_others else 0
     sinks = planned.written.sinks(skipped, waiting, most)
     inserts = tuple(each.span.of(asked.text) for each in statement.inserts)
@@ -208,7 +211,9 @@ def start_set(
     writer = sinks.of(made_of(planned.parts)).option("checkpointLocation", folder)
     name = asked.queries.free_name(planned.name)
     spans = statement.span, statement.span
-    starting = Starting(name, planned.sinks, spans, folder, planned.kept, joins, once=once, every=every)
+    starting = Starting(
+        name, planned.sinks, spans, folder, planned.kept, joins, once=once, every=every, keepers=kept
+    )
     try:
         running = started(asked, writer, starting)
     except RAISED_BY_SPARK as error:

@@ -1,0 +1,138 @@
+"""Results kept for some seconds are read while another process writes, lets old ones go, and is killed."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import wjoin
+from tests.faults.retaining import declare
+from wjoin.results.commit_log import CommitLog
+from wjoin.spark.hadoop_files import Files
+
+ROWS, KILLS = 6, 2
+CHILD = Path(__file__).with_name("retaining.py")
+
+
+@dataclass
+class Writing:
+    """A process that writes into the sinks below a folder, and what it is given to write."""
+
+    root: Path
+    batches: int = 0
+    child: subprocess.Popen[bytes] = field(init=False)
+
+    def __post_init__(self) -> None:
+        for name in ("one", "two"):
+            (self.root / name).mkdir()
+        self.start()
+
+    def start(self) -> None:
+        with (self.root / "child.log").open("ab") as log:
+            command = [sys.executable, str(CHILD), str(self.root)]
+            environment = {**os.environ, "PYTHONPATH": str(CHILD.parents[2]), "WJOIN_PREPARE": "off"}
+            self.child = subprocess.Popen(
+                command, start_new_session=True, stdout=log, stderr=log, env=environment
+            )
+
+    def arrive(self) -> None:
+        """Write a file of each stream, whose rows meet in one micro-batch."""
+        rows = [
+            {"id": ROWS * self.batches + each, "batch": self.batches, "ts": 1_700_000_000_000_000}
+            for each in range(ROWS)
+        ]
+        schema = pa.schema([("id", pa.int64()), ("batch", pa.int32()), ("ts", pa.timestamp("us", "UTC"))])
+        for name in ("two", "one"):
+            hidden = self.root / f".{name}"
+            pq.write_table(pa.Table.from_pylist(rows, schema), hidden)
+            hidden.rename(self.root / name / f"{self.batches:05}.parquet")
+        self.batches += 1
+
+    def committed(self) -> set[int]:
+        """Return the numbers of the micro-batches that the sink kept has."""
+        log = self.root / "kept" / "_spark_metadata"
+        names = [path.name.split(".")[0] for path in log.glob("*")]
+        return {int(name) for name in names if name.isdigit()}
+
+    def kill(self) -> None:
+        os.killpg(self.child.pid, signal.SIGKILL)
+        self.child.wait()
+
+    def printed(self) -> str:
+        return (self.root / "child.log").read_text()[-3000:]
+
+
+def read(session: wjoin.Session, sink: str, asked: str = "") -> Counter[int]:
+    """Return the rows by the file that they come from."""
+    query = f"SELECT batch, count(*), count(DISTINCT id) FROM {sink} {asked} GROUP BY batch"
+    rows = session.sql(query).collect()
+    assert [row for row in rows if row[1] != row[2]] == [], "rows are doubled"
+    return Counter({row[0]: row[1] for row in rows})
+
+
+@pytest.mark.thorough
+@pytest.mark.timeout(900)
+def test_whole_micro_batches_are_read_while_the_writer_is_killed(
+    session: wjoin.Session, tmp_path: Path
+) -> None:
+    chance = random.Random(time.time_ns())
+    writing = Writing(tmp_path)
+    declare(session, tmp_path)
+    writing.arrive()
+    logs = {name: CommitLog(Files.of(session.spark), str(tmp_path / name)) for name in ("kept", "odd")}
+    whole = {"kept": ROWS, "odd": ROWS // 2}
+    reads = kills = 0
+    files = set[Path]()
+    began = time.monotonic()
+    while (kills < KILLS or all(path.exists() for path in files)) and time.monotonic() < began + 600:
+        assert writing.child.poll() is None, writing.printed()
+        before = writing.committed()
+        writing.arrive()
+        deadline = time.monotonic() + 300
+        while not writing.committed() - before:
+            assert time.monotonic() < deadline and writing.child.poll() is None, writing.printed()
+            time.sleep(0.02)
+        files |= set((tmp_path / "kept").glob("*.parquet"))
+        for name, log in logs.items():
+            results = log.results()
+            if results is None or not results.commits:
+                continue
+            at = chance.choice(results.retained).at
+            for asked in ("", f"AS OF (timestamp_millis({at})) AS x"):
+                try:
+                    found = read(session, name, asked)
+                except wjoin.WJoinError as error:
+                    # What was the oldest may have gone meanwhile.
+                    assert error.code == "WJ622", error
+                    continue
+                assert set(found.values()) <= {whole[name]}, (name, asked, found)
+                reads += 1
+        if kills < KILLS and chance.random() < 0.2:
+            time.sleep(chance.uniform(0, 0.5))
+            writing.kill()
+            kills += 1
+            writing.start()
+    (tmp_path / "end").touch()
+    assert writing.child.wait(timeout=120) == 0, writing.printed()
+    for name, log in logs.items():
+        results = log.results()
+        assert results is not None and all(each.whole for each in results.commits)
+        numbers = [each.number for each in results.commits]
+        assert numbers == [*range(numbers[0], numbers[-1] + 1)]
+        found = read(session, name)
+        spark = Counter(
+            row[0] for row in session.read.parquet(str(tmp_path / name)).select("batch").collect()
+        )
+        assert found <= spark and set(spark.values()) == {whole[name]}
+    gone = sum(not path.exists() for path in files)
+    print(f"{kills} kills, {reads} reads, {gone} of {len(files)} files removed")
+    assert kills == KILLS and gone > 0 and reads > 10

@@ -1,0 +1,1 @@
+"""The results that a sink keeps, by the time at which they were committed."""
