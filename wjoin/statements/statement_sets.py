@@ -143,6 +143,7 @@ def plan_set(
     planned = PlannedSet(name, statements, parts, folder, kept)
     if folder is not None:
         with located(statement.span):
+            _refuse_waiting(spark, _waiting(folder), statements)
             planned = _on_checkpoint(asked, planned, f"the checkpoint {folder} of {name}")
         for each in statements:
             sink, begun, committed = each.sink, kept.begun, kept.committed
@@ -197,13 +198,11 @@ def start_set(
     declared = {each.sink.name: each.sink for each in planned.statements}
     known = planned.kept.keep_sinks(columns, lambda name: last_logged(asked.engine.spark, declared[name]))
     skipped = {name: each.skipped for name, each in known.items()} if known else {}
-    waiting = f"{folder}/wjoin/waiting"
     with located(statement.span):
-        _refuse_waiting(asked.engine.spark, waiting, planned.statements)
         schemas = [(each.sink, rows.schema) for each, rows in planned.written.rows]
         kept = tuple(keepers(asked.engine.spark, schemas))
     most = asked.settings.waiting() if statement.keep_others else 0
-    sinks = planned.written.sinks(skipped, waiting, most)
+    sinks = planned.written.sinks(skipped, _waiting(folder), most)
     inserts = tuple(each.span.of(asked.text) for each in statement.inserts)
     of_set = RunningSet(
         planned.name, inserts, asked.params, once, every, sinks.shut, sinks.waiting, statement.keep_others
@@ -222,6 +221,11 @@ def start_set(
     if statement.keep_others:
         running.followed.observe(ToldWaiting(of_set))
     return running
+
+
+def _waiting(checkpoint: str) -> str:
+    """Return the folder where rows wait for sinks that fail."""
+    return f"{checkpoint}/wjoin/waiting"
 
 
 def _refuse_waiting(spark: SparkSession, folder: str, statements: Sequence[SetStatement]) -> None:
