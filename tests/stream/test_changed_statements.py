@@ -197,3 +197,36 @@ def test_a_parameter_may_change_where_the_state_does_not_depend_on_it(
     assert streams.found("out") == expected + streams.expected(meant.format(**second)) - before
     with pytest.raises(WJoinError, match="tests a condition with 5 for the parameter :more"):
         session.run_script(query, checkpoint=checkpoint, **{**second, "more": 7})
+
+
+STAGES = {
+    "in stages": ("", "A.k = B.k AND B.j = C.j"),
+    "slices of time": ("/*+ PLAN(PSP) */", "A.v + B.v > 3 AND B.v < C.v"),
+}
+"""A hint and conditions under which the state has more than the rows of three streams by their key."""
+
+
+@pytest.mark.parametrize("kind", STAGES)
+def test_a_join_of_three_streams_goes_on_with_less(session: wjoin.Session, tmp_path: Path, kind: str) -> None:
+    streams = Streams(session, tmp_path, Random(8))
+    streams.sinks(["out"])
+    hint, condition = STAGES[kind]
+    query = f"""SELECT {hint} A.n AS first, C.n AS then, B.v FROM one A, two B, three C
+                WINDOW (A, B) = 6 AND WINDOW (B, C) BETWEEN -2 AND 8 WHERE {condition} AND A.v <= C.v"""
+    meant = f"""SELECT A.n, C.n, B.v FROM one A, two B, three C
+                WHERE {condition} AND A.v <= C.v AND abs(A.n - B.n) <= 6 AND C.n - B.n BETWEEN -2 AND 8"""
+    streams.arrive(2)
+    run(streams, query)
+    changes = {"A.v <= C.v": "A.v <= C.v AND A.n <> B.n", "BETWEEN -2 AND 8": "BETWEEN 0 AND 5"}
+    expected = streams.expected(meant)
+    for was, now in changes.items():
+        query, meant = query.replace(was, now), meant.replace(was, now)
+    before = streams.expected(meant)
+    streams.arrive(2)
+    run(streams, query)
+    completed = streams.expected(meant) - before
+    assert completed.total() > 3
+    assert streams.found("out") == expected + completed
+    if kind == "in stages":
+        with pytest.raises(WJoinError, match=re.escape("leaves out A.v <= C.v, by which the state")):
+            run(streams, query.replace("AND A.v <= C.v", ""))
