@@ -21,6 +21,7 @@ from pyspark.sql.types import (
 )
 
 from wjoin.executor.routing import Router, table_tasks, worker_count
+from wjoin.executor.shedding import Shedder
 from wjoin.executor.sites.held_input import HeldInput
 from wjoin.executor.sites.stream import SiteStream
 from wjoin.executor.spark.announce import Announce
@@ -56,6 +57,7 @@ from wjoin.planner.plan.block_columns import (
 )
 from wjoin.planner.plan.edges import destinations
 from wjoin.planner.plan.physical import KeyCode, Method, Output, PhysicalPlan, StreamScan, TimeKind
+from wjoin.planner.plan.shedding import Shedding
 from wjoin.planner.plan.to_come import is_dated
 from wjoin.udfs.predicate import Predicate
 
@@ -167,6 +169,7 @@ def compile_plan(
     held: Mapping[int, HeldStream] | None = None,
     cores: int | None = None,
     state: Path | None = None,
+    shedding: Shedding | None = None,
     *,
     for_sinks: bool = False,
 ) -> Compiled:
@@ -176,9 +179,10 @@ def compile_plan(
     ``statement``: words for it, with which a failure of one is told. ``sites``: the streams at sites, by
     their numbers; their inputs then have the number of each row. ``held``: those of them that are held at
     their sites, of whose inputs no more than the schema is read. ``cores``: how many tasks run at once; None
-    where that is not known. ``state``: the folder of the state where this is in files. ``for_sinks``: the
-    stages make blocks, of which the rows of each output are made later. Raises ValueError for a plan with
-    results that no stage makes yet.
+    where that is not known. ``state``: the folder of the state where this is in files. ``shedding``: how
+    the join sheds, and what limits its state; None where nothing does. ``for_sinks``: the stages make
+    blocks, of which the rows of each output are made later. Raises ValueError for a plan with results that
+    no stage makes yet.
     """
     if plan.optional:
         raise ValueError("no stage makes the outer join that a result without a row of a stream needs")
@@ -190,7 +194,7 @@ def compile_plan(
             (output,) = plan.outputs
             unpacking = _unpacking(plan, output, inputs, sites or {})
         logic = StageLogic(plan, 0, stretch, predicates or {}, statement)
-        made = _joined(logic, inputs, counting, held or {}, cores, state, unpacking)
+        made = _joined(logic, inputs, counting, held or {}, cores, state, shedding, unpacking)
     return Compiled(plan, inputs, counting, sites or {}, made, output)
 
 
@@ -201,6 +205,7 @@ def _joined(
     held: Mapping[int, HeldStream],
     cores: int | None,
     state: Path | None,
+    shedding: Shedding | None,
     unpacking: tuple[Unpack, StructType] | None,
 ) -> DataFrame:
     """Return what leaves the last stage: messages, or rows by ``unpacking``.
@@ -228,6 +233,10 @@ def _joined(
             number: meter.watch(rows_part(number), rows, [f"count({time_name(number)}) AS rows"])
             for number, rows in scans.items()
         }
+    shedder = None
+    if shedding is not None and state is not None:
+        counts = tuple(map(len, workers))
+        shedder = Shedder(shedding, state, counts, tuple(scan.delay for scan in plan.streams))
     results: list[DataFrame] = []
     for number, stage in enumerate(plan.stages):
         arriving = []
@@ -244,7 +253,7 @@ def _joined(
                 arriving.append(held[stream].extents.mapInArrow(told, MESSAGES))
                 asking[place] = held[stream].asking(plan, number, place, inputs[stream].schema)
                 continue
-            pack = Pack(stageless, each.columns, Router.to(plan, stage, place, workers[number]))
+            pack = Pack(stageless, each.columns, Router.to(plan, stage, place, workers[number]), shedder)
             packed = named(pack.__call__, task_name(counting.query, f"rows{stream}"))
             arriving.append(scans[stream].mapInArrow(packed, MESSAGES))
         routers = {
@@ -255,7 +264,7 @@ def _joined(
         own = replace(logic, number=number, elsewhere=asking)
         folder = None if state is None else stage_folder(state, number)
         unpack, schema = (None, MESSAGES) if routers or unpacking is None else unpacking
-        operator = Operator(own, workers[number], routers, fingerprint(plan, stage), folder, unpack)
+        operator = Operator(own, workers[number], routers, fingerprint(plan, stage), folder, unpack, shedding)
         results.append(_run(plan, operator, arriving, counting, tasks[number], schema))
     return results[-1]
 

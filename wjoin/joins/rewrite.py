@@ -45,6 +45,7 @@ from wjoin.measured.kept import Kept
 from wjoin.planner.catalog import Delays
 from wjoin.planner.choose.layouts import UNKNOWN, LayoutRule
 from wjoin.planner.plan.physical import Method, PhysicalPlan, Shipping
+from wjoin.planner.plan.shedding import shedding_of
 from wjoin.planner.planning import Edit, PlannedSelect, apply_edits, plan_select, statement_meaning
 from wjoin.planner.request import Request
 from wjoin.queries.compiled import remember
@@ -240,17 +241,22 @@ class Rewriting:
             undated = dated_otherwise(join.planned, join.sources)
             revising = Revising(query, join.planned, join.ways)
             keep_rows(self._spark, query, AtSites(join.sites, revising, undated))
+        state = self._state(number, join) if plan.streaming else None
+        settings = self.asked.settings
+        constants = settings.costs().constants
+        fixed = constants.files_batch + constants.files_stage * len(plan.stages)
         return compile_plan(
             plan,
             join.inputs,
             join.counting,
-            self.asked.settings.stretch(),
+            settings.stretch(),
             self.predicates,
             shorten(self.written, _TOLD, placeholder=" …"),
             join.sites,
             join.held,
-            lasting_cores(self._spark, self.asked.settings.costs()),
-            self._state(number, join) if plan.streaming else None,
+            lasting_cores(self._spark, settings.costs()),
+            state,
+            shedding_of(plan, settings.shedding(), fixed, files=state is not None),
             for_sinks=for_sinks,
         )
 
