@@ -55,7 +55,7 @@ from wjoin.sources.site_leases import AtSites, keep_rows
 from wjoin.sources.site_streams import held_at, read_as
 from wjoin.sources.site_ways import Revising, way_file
 from wjoin.spark.cluster import lasting_cores, weighed_with
-from wjoin.spark.spark_failures import UNREAD, first_line, never_ends
+from wjoin.spark.spark_failures import UNREAD, first_line, located, never_ends
 
 _KEEP_ROWS = frozenset("CREATE DECLARE REPLACE SET".split())
 """First words of statements of Spark's that keep the rows of a query: CREATE TABLE … AS, SET VAR."""
@@ -245,6 +245,8 @@ class Rewriting:
         settings = self.asked.settings
         constants = settings.costs().constants
         fixed = constants.files_batch + constants.files_stage * len(plan.stages)
+        with located(self.statement.span):
+            shedding = shedding_of(plan, settings.shedding(), fixed, files=state is not None)
         return compile_plan(
             plan,
             join.inputs,
@@ -256,7 +258,7 @@ class Rewriting:
             join.held,
             lasting_cores(self._spark, settings.costs()),
             state,
-            shedding_of(plan, settings.shedding(), fixed, files=state is not None),
+            shedding,
             for_sinks=for_sinks,
         )
 
