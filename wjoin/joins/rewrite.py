@@ -245,8 +245,11 @@ class Rewriting:
         settings = self.asked.settings
         constants = settings.costs().constants
         fixed = constants.files_batch + constants.files_stage * len(plan.stages)
-        with located(self.statement.span):
-            shedding = shedding_of(plan, settings.shedding(), fixed, files=state is not None)
+        shedding = None
+        # What EXPLAIN ANALYZE runs ends with what is there, and can be no overload.
+        if state is not None or not self.metered:
+            with located(self.statement.span):
+                shedding = shedding_of(plan, settings.shedding(), fixed, files=state is not None)
         return compile_plan(
             plan,
             join.inputs,

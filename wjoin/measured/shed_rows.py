@@ -70,7 +70,7 @@ _ADDED = ("shed", "matches", "results_expected", "results_least", "results_most"
 
 def shed_words(done: Done) -> str:
     """Return how many rows of which streams were shed, and what that has lost."""
-    return f"{_by_stream(done.shed)}, {lost_words(done)}"
+    return f"{_by_stream(done.shed)} shed, {lost_words(done)}"
 
 
 def _by_stream(counts: Mapping[str, int]) -> str:
