@@ -2,7 +2,7 @@
 
 A decision is a file beside the state, ``shed/<micro-batch>``. The first task that writes it decides; all
 others, and later attempts, read it. It follows from the state after the micro-batch before, from how long
-that took, and from the decision before it.
+that was busy with rows, and from the decision before it.
 """
 
 import json
@@ -18,7 +18,7 @@ import pandas as pd
 import pyarrow as pa
 
 from wjoin.executor.state.manifest import Manifest, written_manifest
-from wjoin.executor.state.starting import STATE
+from wjoin.executor.state.starting import SHED
 from wjoin.executor.state.worker_files import (
     KEPT,
     damaged,
@@ -35,25 +35,19 @@ from wjoin.planner.cost.shedding import state_utilization, time_utilization
 from wjoin.planner.figures import size
 from wjoin.planner.plan.shedding import Shedding, StreamShedding
 
-FOLDER = "shed"
-"""Where the decisions lie, below the state of a join."""
-
 _MOST_REMEMBERED = 64
 """Earlier decisions whose lost rows are remembered one by one."""
 
 _LIVE_SECONDS = 86_400.0
 """Event times are of the present if they are no further than this from the clock."""
 
-_FORGETTING = 1.05
-"""How much longer the fixed part of a micro-batch may be than in the one before."""
+_MOST_LOAD = 10.0
+"""The greatest utilisation of the time that is believed."""
 
 _LEAST_KEPT = 0.05
 """The share of rows that is taken to be kept at least, when the load with shedding tells that without."""
 
 _MICROSECONDS = 1e6
-
-_BELOW = len(Path(STATE).parts)
-"""How many folders the state of a join lies below the checkpoint, but for its own."""
 
 
 @dataclass(frozen=True)
@@ -61,16 +55,14 @@ class Decision:
     """What is decided of a micro-batch.
 
     ``state`` and ``time``: the utilisations after the one before. ``demand``: what that of the time would be
-    if nothing were shed. ``fixed``: seconds of a micro-batch that are no work on rows, None where that is not
-    known. ``ratios``: the share of its rows that each stream sheds, by its number; ``lost``: that of the
-    results; ``lost_most``: the greatest of these among the micro-batches whose rows may still be met;
-    ``before`` has the newest event time and the ``lost`` of these, ascending.
+    if nothing were shed. ``ratios``: the share of its rows that each stream sheds, by its number; ``lost``:
+    that of the results; ``lost_most``: the greatest of these among the micro-batches whose rows may still be
+    met; ``before`` has the newest event time and the ``lost`` of these, ascending.
     """
 
     state: float
     time: float
     demand: float
-    fixed: float | None
     ratios: dict[int, float]
     lost: float
     lost_most: float
@@ -82,21 +74,21 @@ class Decision:
         return max(self.state, self.time)
 
 
-NOTHING = Decision(0.0, 0.0, 0.0, None, {}, 0.0, 0.0, ())
+NOTHING = Decision(0.0, 0.0, 0.0, {}, 0.0, 0.0, ())
 """Nothing is shed, as in the first micro-batch."""
 
 
 @dataclass(frozen=True)
 class Measured:
     """What is known before a micro-batch: bytes of ``state`` and on ``disk``; by stream the greatest event
-    time that was ``seen`` and that seen one micro-batch earlier, empty where there was none; the seconds
-    that the last micro-batch took, None where that is not known."""
+    time that was ``seen`` and that seen one micro-batch earlier, empty where there was none; the seconds from
+    the first row that was packed to the last worker's state, None where they are not known; the clock."""
 
     state: int
     disk: int
     seen: dict[int, int]
     seen_before: dict[int, int]
-    seconds: float | None
+    busy: float | None
     clock: float
 
 
@@ -107,22 +99,17 @@ def next_decision(shedding: Shedding, last: Decision, found: Measured, delays: S
     """
     rules = shedding.rules
     state = max(state_utilization(found.state, rules.memory), state_utilization(found.disk, rules.disk))
-    fixed, load, demand = last.fixed, 0.0, last.demand
+    load, demand = 0.0, last.demand
     came = _came(shedding, found)
-    if came is not None and found.seconds is not None:
-        if came >= found.seconds:
-            # It keeps up, so what it takes is not the rows' doing alone.
-            fixed = found.seconds if fixed is None else min(found.seconds, fixed * _FORGETTING)
-        load = time_utilization(
-            found.seconds, shedding.fixed if fixed is None else fixed, came, rules.interval
-        )
+    if came is not None and found.busy is not None:
+        load = min(_MOST_LOAD, time_utilization(found.busy, shedding.fixed, came, rules.interval))
         without = load / max(_LEAST_KEPT, 1 - max(last.ratios.values(), default=0.0))
         demand = without if not last.demand else (last.demand + without) / 2
     ratios = shedding.ratios(state, demand)
     lost = shedding.lost(ratios)
     before = _remembered(shedding, last, found, delays)
     lost_most = max([lost, *(each for _, each in before)])
-    return Decision(state, load, demand, fixed, ratios, lost, lost_most, before)
+    return Decision(state, load, demand, ratios, lost, lost_most, before)
 
 
 def _came(shedding: Shedding, found: Measured) -> float | None:
@@ -174,7 +161,7 @@ class Shedder:
         Raises WJoinError WJ725 where the state is above its limit and not all streams are shed, WJ718 where
         the decision cannot be written, and WJ719 where one is damaged.
         """
-        own = folder / FOLDER
+        own = folder / SHED
         found = _read(own, number)
         if found is not None or not self.shedding.watches:
             return found or NOTHING
@@ -201,6 +188,7 @@ class Shedder:
         manifests: list[Manifest] = []
         seen: dict[int, int] = {}
         seen_before: dict[int, int] = {}
+        ended: list[float | None] = []
         disk = 0
         for stage, workers in enumerate(self.workers):
             for place in range(workers):
@@ -212,9 +200,12 @@ class Shedder:
                     # All workers of a stage have been told the same.
                     seen |= told[-1].seen
                     seen_before |= told[0].seen if len(told) == KEPT else {}
+                ended.append(_changed(own / f"{number - 1}.manifest"))
                 disk += _bytes(own) if self.shedding.rules.disk is not None else 0
         state = sum(each.size for manifest in manifests for each in manifest.all_slices)
-        return Measured(state, disk, seen, seen_before, _seconds(folder, number - 1), time.time())
+        began, known = _changed(folder / SHED / str(number - 1)), [each for each in ended if each is not None]
+        busy = max(known) - began if known and began is not None else None
+        return Measured(state, disk, seen, seen_before, busy, time.time())
 
     def keeps(
         self, stream: int, decision: Decision, rows: pa.RecordBatch, code: str | None
@@ -296,14 +287,12 @@ def _read(folder: Path, number: int) -> Decision | None:
         raise damaged(path, f"cannot be read: {type(error).__name__}") from error
 
 
-def _seconds(folder: Path, number: int) -> float | None:
-    """Return how long a micro-batch took, from when Spark noted what it reads until it was committed."""
-    checkpoint = folder.parents[_BELOW]
+def _changed(path: Path) -> float | None:
+    """Return when a file was written, in seconds since 1970; None where it is not there."""
     try:
-        began, ended = ((checkpoint / log / str(number)).stat().st_mtime for log in ("offsets", "commits"))
+        return path.stat().st_mtime
     except FileNotFoundError:
         return None
-    return max(0.0, ended - began)
 
 
 def _bytes(folder: Path) -> int:

@@ -43,8 +43,8 @@ class Shedding:
     """How a join sheds. ``streams`` are those that it reads from sources.
 
     ``reach``: how much later than a row, in the unit of event time, the watermarks are past which nothing
-    meets it, None for never. ``clocked``: whether event times are times of a clock. ``fixed``: seconds of a
-    micro-batch that are no work on rows, as long as nothing better is known.
+    meets it, None for never. ``clocked``: whether event times are times of a clock. ``fixed``: seconds that
+    a micro-batch costs without rows.
     """
 
     rules: SheddingRules

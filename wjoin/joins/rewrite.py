@@ -45,7 +45,7 @@ from wjoin.measured.kept import Kept
 from wjoin.planner.catalog import Delays
 from wjoin.planner.choose.layouts import UNKNOWN, LayoutRule
 from wjoin.planner.plan.physical import Method, PhysicalPlan, Shipping
-from wjoin.planner.plan.shedding import shedding_of
+from wjoin.planner.plan.shedding import Shedding, shedding_of
 from wjoin.planner.planning import Edit, PlannedSelect, apply_edits, plan_select, statement_meaning
 from wjoin.planner.request import Request
 from wjoin.queries.compiled import remember
@@ -243,13 +243,6 @@ class Rewriting:
             keep_rows(self._spark, query, AtSites(join.sites, revising, undated))
         state = self._state(number, join) if plan.streaming else None
         settings = self.asked.settings
-        constants = settings.costs().constants
-        fixed = constants.files_batch + constants.files_stage * len(plan.stages)
-        shedding = None
-        # What EXPLAIN ANALYZE runs ends with what is there, and can be no overload.
-        if state is not None or not self.metered:
-            with located(self.statement.span):
-                shedding = shedding_of(plan, settings.shedding(), fixed, files=state is not None)
         return compile_plan(
             plan,
             join.inputs,
@@ -261,9 +254,19 @@ class Rewriting:
             join.held,
             lasting_cores(self._spark, settings.costs()),
             state,
-            shedding,
+            self._shedding(plan, state),
             for_sinks=for_sinks,
         )
+
+    def _shedding(self, plan: PhysicalPlan, state: Path | None) -> Shedding | None:
+        """Return how a join sheds whose state is in a folder, None where that is in Spark's store."""
+        if state is None and self.metered:
+            # What EXPLAIN ANALYZE runs ends with what is there, and can be no overload.
+            return None
+        costs, workers = self.asked.settings.costs().constants, state_workers(self._spark, plan)
+        fixed = costs.files_batch + costs.files_stage * len(workers) + costs.files_worker * sum(workers)
+        with located(self.statement.span):
+            return shedding_of(plan, self.asked.settings.shedding(), fixed, files=state is not None)
 
     def _state(self, number: int, join: PlannedJoin) -> Path | None:
         """Return the folder of a join's state, None where it is not in files.
