@@ -108,6 +108,10 @@ class Outcome:
 def overloaded(session: wjoin.Session, root: Path, rate: int, minutes: float, shedding: str) -> Outcome:
     """Send rows at a rate for some minutes; without shedding the query is stopped then, else it works off."""
     stopped, chance = threading.Event(), np.random.default_rng(2)
+    write(root, int(time.time()) - 1, rate, chance)
+    running = start(session, root, shedding)
+    while running.totals.newest is None and running.error is None:
+        time.sleep(0.5)
     first = int(time.time())
 
     def feed() -> None:
@@ -117,14 +121,14 @@ def overloaded(session: wjoin.Session, root: Path, rate: int, minutes: float, sh
                 return
             write(root, second, rate, chance)
 
-    write(root, first - 1, rate, chance)
     feeding = threading.Thread(target=feed)
     feeding.start()
-    running = start(session, root, shedding)
     lags = []
     end = first + 60 * minutes
     while time.time() < end + 5:
         time.sleep(10)
+        if running.error is not None:
+            raise running.error
         newest = running.totals.newest
         if newest is not None and newest.lag:
             lags.append(min(newest.lag.values()))
