@@ -283,7 +283,7 @@ def _read(folder: Path, number: int) -> Decision | None:
         return typed(Decision, json.loads(path.read_bytes()))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, RecursionError) as error:
         raise damaged(path, f"cannot be read: {type(error).__name__}") from error
 
 
