@@ -59,6 +59,8 @@ COUNTERS = (
     # Combinations that were made, and comparisons of a tuple with a row.
     Counter("matches", Scope.STAGE),
     Counter("comparisons", Scope.STAGE),
+    # Where rows are shed, the sum over keys (or rows) of the square of the results that each has part in.
+    Counter("squares", Scope.STAGE),
     # Microseconds that tasks wait for what is sent to the stage, use the state, join, make rows of results.
     Counter("gathering", Scope.STAGE),
     Counter("keeping", Scope.STAGE),
@@ -71,6 +73,12 @@ COUNTERS = (
     # Rows too far ahead; the greatest event time of those, or of the state where that is too far ahead.
     Counter("ahead", Scope.STREAM),
     Counter("furthest", Scope.STREAM, Fold.MAX),
+    # Rows that were shed; in millionths the utilisation that decided it, the share of the results that it
+    # loses, and the greatest such share among the micro-batches whose rows may still be met.
+    Counter("shed", Scope.STREAM),
+    Counter("utilization", Scope.STREAM, Fold.MAX),
+    Counter("lost", Scope.STREAM, Fold.MAX),
+    Counter("lost_most", Scope.STREAM, Fold.MAX),
     Counter("kept", Scope.STREAM),
     Counter("kept_bytes", Scope.STREAM),
     # The greatest event time.

@@ -315,6 +315,8 @@ class StageLogic:
         yield from new.passed_on
         for probe, found in self.join(working, new.probing, new.stored, counts.stage):
             counts.stage.add("matches", len(found))
+            if counts.shared is not None:
+                counts.shared.add(probe.origin, found)
             to = self._destination(probe)
             for block in self.assembler(probe).blocks(found):
                 yield Made(block, None if to is None else to[1])

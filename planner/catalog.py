@@ -57,12 +57,14 @@ class Delay:
 
     ``value`` is None where nothing bounds it. ``declared`` says whether somebody has told it: where nobody
     has, it is 0. ``ahead``: how many microseconds later than its micro-batch a row may be, None where that
-    is not declared (see ``planner.plan.ahead``).
+    is not declared (see ``planner.plan.ahead``). ``shedding``: by which model rows are shed, None where the
+    session says it.
     """
 
     value: int | None
     declared: bool = True
     ahead: int | None = None
+    shedding: str | None = None
 
 
 UNDECLARED = Delay(0, declared=False)

@@ -38,6 +38,7 @@ from wjoin.sources.catalog import (
     check_name,
     declared_ahead,
     declared_delays,
+    declared_shedding,
     forget,
     microseconds,
 )
@@ -147,6 +148,7 @@ class Session:
         event_time: str | None = None,
         delay: str | datetime.timedelta | None = None,
         ahead: str | datetime.timedelta | None = None,
+        shedding: str | None = None,
     ) -> None:
         """Register a DataFrame, streaming or static, as a stream of this session.
 
@@ -155,9 +157,10 @@ class Session:
         integral event time a number in its own unit. Left out, it is that of the watermark that the
         column has in Spark, and else 0, of which a join of streams warns (WJ801). ``ahead`` is how much
         later than its micro-batch a row may be, text with a unit or a timedelta: rows further ahead are
-        dropped and counted. Raises WJoinError WJ202 where the DataFrame has no such column, WJ106 for a
-        name that does not print, and WJ110 and WJ305 for an ``ahead`` that is negative or of an integral
-        event time.
+        dropped and counted. ``shedding`` is ``off``, ``linear`` or ``quadratic``: how rows are shed when a
+        join is overloaded; left out, as the session says. Raises WJoinError WJ202 where the DataFrame has no
+        such column, WJ106 for a name that does not print, WJ110 and WJ305 for an ``ahead`` that is negative
+        or of an integral event time, and WJ603 for another ``shedding``.
         """
         check_name("stream", name)
         if event_time is not None and event_time.lower() not in map(str.lower, df.columns):
@@ -178,6 +181,7 @@ class Session:
             None if delay is None else microseconds(delay),
             columns,
             None if ahead is None else declared_ahead(microseconds(ahead), event_time, columns),
+            None if shedding is None else declared_shedding(shedding),
         )
         declared = StreamDeclaration(
             name, event_time, delays, DATAFRAME, frame=held, streaming=streaming, rows=df

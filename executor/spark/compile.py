@@ -21,6 +21,7 @@ from pyspark.sql.types import (
 )
 
 from wjoin.executor.routing import Router, table_tasks, worker_count
+from wjoin.executor.shedding import Shedder
 from wjoin.executor.sites.held_input import HeldInput
 from wjoin.executor.sites.stream import SiteStream
 from wjoin.executor.spark.announce import Announce
@@ -56,6 +57,7 @@ from wjoin.planner.plan.block_columns import (
 )
 from wjoin.planner.plan.edges import destinations
 from wjoin.planner.plan.physical import KeyCode, Method, Output, PhysicalPlan, StreamScan, TimeKind
+from wjoin.planner.plan.shedding import Shedding
 from wjoin.planner.plan.to_come import is_dated
 from wjoin.udfs.predicate import Predicate
 
@@ -161,6 +163,7 @@ def compile_plan(
     held: Mapping[int, HeldStream] | None = None,
     cores: int | None = None,
     state: Path | None = None,
+    shedding: Shedding | None = None,
 ) -> Compiled:
     """Return a plan as DataFrames; ``inputs`` are in FROM order.
 
@@ -168,8 +171,9 @@ def compile_plan(
     ``statement``: words for it, with which a failure of one is told. ``sites``: the streams at sites, by
     their numbers; their inputs then have the number of each row. ``held``: those of them that are held at
     their sites, of whose inputs no more than the schema is read. ``cores``: how many tasks run at once; None
-    where that is not known. ``state``: the folder of the state where this is in files. Raises ValueError for
-    a plan with results that no stage makes yet.
+    where that is not known. ``state``: the folder of the state where this is in files. ``shedding``: how
+    the join sheds, and what limits its state; None where nothing does. Raises ValueError for a plan with
+    results that no stage makes yet.
     """
     if plan.optional:
         raise ValueError("no stage makes the outer join that a result without a row of a stream needs")
@@ -180,7 +184,7 @@ def compile_plan(
         logic = StageLogic(replace(plan, begun=None), 0, stretch, predicates or {}, statement)
         identities = [fingerprint(plan, stage) for stage in plan.stages]
         at_once = unpacking if state is not None or not plan.streaming else None
-        made = _joined(logic, identities, inputs, counting, held or {}, cores, state, at_once)
+        made = _joined(logic, identities, inputs, counting, held or {}, cores, state, shedding, at_once)
         if at_once is None:
             made = made.mapInArrow(unpack.__call__, schema)
     return Compiled(plan, inputs, counting, made)
@@ -194,6 +198,7 @@ def _joined(
     held: Mapping[int, HeldStream],
     cores: int | None,
     state: Path | None,
+    shedding: Shedding | None,
     unpacking: tuple[Unpack, StructType] | None,
 ) -> DataFrame:
     """Return what leaves the last stage: messages, or rows by ``unpacking``.
@@ -221,6 +226,10 @@ def _joined(
             number: meter.watch(rows_part(number), rows, [f"count({time_name(number)}) AS rows"])
             for number, rows in scans.items()
         }
+    shedder = None
+    if shedding is not None and state is not None:
+        counts = tuple(map(len, workers))
+        shedder = Shedder(shedding, state, counts, tuple(scan.delay for scan in plan.streams))
     results: list[DataFrame] = []
     for number, stage in enumerate(plan.stages):
         arriving = []
@@ -237,7 +246,7 @@ def _joined(
                 arriving.append(held[stream].extents.mapInArrow(told, MESSAGES))
                 asking[place] = held[stream].asking(plan, number, place, inputs[stream].schema)
                 continue
-            pack = Pack(stageless, each.columns, Router.to(plan, stage, place, workers[number]))
+            pack = Pack(stageless, each.columns, Router.to(plan, stage, place, workers[number]), shedder)
             packed = named(pack.__call__, task_name(counting.query, f"rows{stream}"))
             arriving.append(scans[stream].mapInArrow(packed, MESSAGES))
         routers = {
@@ -248,7 +257,7 @@ def _joined(
         own = replace(logic, number=number, elsewhere=asking)
         folder = None if state is None else stage_folder(state, number)
         unpack, schema = (None, MESSAGES) if routers or unpacking is None else unpacking
-        operator = Operator(own, workers[number], routers, identities[number], folder, unpack)
+        operator = Operator(own, workers[number], routers, identities[number], folder, unpack, shedding)
         results.append(_run(plan, operator, arriving, counting, tasks[number], schema))
     return results[-1]
 

@@ -111,7 +111,8 @@ def write_state(
     operator: Joining = _Nothing()
     if move is not None:
         logic = move.logic(stretch)
-        operator = _Refill(logic, move.new_workers, {}, move.fingerprint, None, None, move.begun(logic, held))
+        begun = move.begun(logic, held)
+        operator = _Refill(logic, move.new_workers, {}, move.fingerprint, None, None, None, begun)
     rows = spark.readStream.schema(MESSAGES).parquet(sent)
     with served(spark):
         kept = rows.groupBy("worker").transformWithStateInPandas(
@@ -133,7 +134,8 @@ def write_files(
     ``held`` as in ``write_state``. Raises what Spark raises.
     """
     logic, workers = move.logic(stretch), move.new_workers
-    operator = _Refill(logic, workers, {}, move.fingerprint, stage, None, move.begun(logic, held), number)
+    begun = move.begun(logic, held)
+    operator = _Refill(logic, workers, {}, move.fingerprint, stage, None, None, begun, number)
     rows = spark.read.schema(MESSAGES).parquet(sent).repartition(len(workers), "worker")
     rows.mapInArrow(operator.stream, MESSAGES).write.format("noop").mode("append").save()
 

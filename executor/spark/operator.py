@@ -18,11 +18,14 @@ from wjoin.executor.counts import Counts
 from wjoin.executor.faults import fault_point
 from wjoin.executor.report import PLACES, Report
 from wjoin.executor.routing import Router
+from wjoin.executor.shared_parts import SharedParts
+from wjoin.executor.shedding import over_limit
 from wjoin.executor.sites.ranges import Announced
 from wjoin.executor.spark import messages
 from wjoin.executor.spark.cache import cache_of_this_process
+from wjoin.executor.spark.state_folder import handed
 from wjoin.executor.spark.state_store import StoredState
-from wjoin.executor.spark.task import local_property, micro_batch, phase
+from wjoin.executor.spark.task import micro_batch, phase
 from wjoin.executor.spark.unpack import Unpack
 from wjoin.executor.spark.watch import Watch
 from wjoin.executor.spool import Spool, local_folder
@@ -31,17 +34,14 @@ from wjoin.executor.state.slices import Slice, SliceStore, Stored
 from wjoin.executor.state.worker_files import WorkerFiles, worker_folder
 from wjoin.executor.state.writing import Cutting
 from wjoin.executor.step import Made, StageLogic
-from wjoin.grammar.errors import WJoinError
 from wjoin.parts.kernels.runs import GREATEST, LEAST
+from wjoin.parts.routes.hash_route import HashRoute
 from wjoin.parts.routes.route import Role
+from wjoin.planner.plan.shedding import Shedding
 from wjoin.planner.plan.to_come import least_to_come
 
 REPORTS = "__wjoin_reports"
 """The column of rows that leave as columns which has the values of a report."""
-
-HANDED, REFUSED = "wjoin.state.folder", "wjoin.state.refused"
-"""The local properties of a query's tasks that tell where below its checkpoint the state is, for those
-operators that were compiled before the checkpoint was known; or the code and the message of an error."""
 
 _REPORTED = pa.list_(pa.int64())
 
@@ -108,7 +108,8 @@ class Operator:
     There is one by each input of the next stage that results are for; without any, they leave the stages.
     ``folder`` is that of the stage's state where this is in files: a relative one below what the tasks are
     told (``HANDED``). ``unpack`` makes rows of the results of the last stage, which then leave as columns,
-    and each report as a row that has nothing but ``REPORTS``.
+    and each report as a row that has nothing but ``REPORTS``. ``shedding``: how the join sheds, and what
+    limits its state; None where nothing does either.
     """
 
     logic: StageLogic
@@ -117,6 +118,7 @@ class Operator:
     fingerprint: str
     folder: Path | None
     unpack: Unpack | None
+    shedding: Shedding | None
 
     @phase
     def batch(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -239,7 +241,7 @@ class Operator:
     def _stream_work(self, batches: Iterator[pa.RecordBatch]) -> Iterator[_Work]:
         if self.folder is None:
             raise AssertionError("the state is not in files")
-        folder, number = _handed(self.folder), self._micro_batch()
+        folder, number = handed(self.folder), self._micro_batch()
         watches = _Watches()
         with watches.gathering.running():
             arrived = self._arrived(batches)
@@ -272,7 +274,7 @@ class Operator:
             manifest = self._manifest(state)
         read = keeping.seconds
         fault_point("state-read")
-        counts = Counts()
+        counts = Counts(shared=self._shared_parts())
         after = manifest
         waiting: list[Made] = []
         place = self.workers.index(worker)
@@ -286,6 +288,9 @@ class Operator:
             if sum(each.rows.nbytes for each in waiting) > _TOGETHER_BYTES:
                 yield _Work(waiting, [])
                 waiting = []
+        self._refuse_above_limit(after)
+        if counts.shared is not None:
+            counts.stage.add("squares", counts.shared.squares(len(self.workers)))
         fault_point("before-state-write")
         counts.stage.add("joining", round(1e6 * (working.seconds - (keeping.seconds - read))))
         with keeping.running():
@@ -295,28 +300,27 @@ class Operator:
         yield _Work(waiting, list(self.last_messages(worker, after, arrivals.told, counts)))
         arrivals.spool.close()
 
+    def _shared_parts(self) -> SharedParts | None:
+        """Return what counts results by their parts, None where none are shed."""
+        if self.shedding is None or not self.shedding.sheds:
+            return None
+        stage = self.logic.stage
+        by_key = all(each.key is not None for each in stage.inputs)
+        plain = len(self.logic.plan.stages) > 1
+        return SharedParts(by_key, plain, by_key and stage.placement.route == HashRoute.name)
+
+    def _refuse_above_limit(self, after: Manifest) -> None:
+        """Refuse a state of one worker that is above the limit of all. Raises WJoinError WJ725."""
+        limit = None if self.shedding is None or not self.shedding.refuses else self.shedding.rules.memory
+        used = sum(each.size for each in after.all_slices)
+        if limit is not None and used > limit:
+            raise over_limit("wjoin.memory", used, limit)
+
     def _manifest(self, state: _State) -> Manifest:
         stored = state.manifest()
         if stored is None:
             return Manifest.fresh(self.fingerprint, len(self.workers), len(self.logic.stage.inputs))
         return decode_manifest(stored, self.fingerprint, len(self.workers))
-
-
-def _handed(folder: Path) -> Path:
-    """Return a folder of state; a relative one lies below what is told.
-
-    Raises the WJoinError that is told, and WJ720 where nothing is.
-    """
-    if folder.is_absolute():
-        return folder
-    refused = local_property(REFUSED)
-    if refused is not None:
-        code, _, message = refused.partition(" ")
-        raise WJoinError(code, message)
-    told = local_property(HANDED)
-    if told is None:
-        raise WJoinError("WJ720", "wjoin.state is files, and nothing tells where the checkpoint is")
-    return Path(told) / folder
 
 
 def _with_reports(rows: pa.RecordBatch, reports: list[Any]) -> pa.RecordBatch:

@@ -10,9 +10,11 @@ import pyarrow.compute as pc
 from wjoin.executor.blocks import concatenate, gathered, stable, value_bytes
 from wjoin.executor.report import NOTHING_SEEN, Report
 from wjoin.executor.routing import Router
+from wjoin.executor.shedding import Decision, Shedder
 from wjoin.executor.spark import messages
 from wjoin.executor.spark.column_blocks import column_batches
-from wjoin.executor.spark.task import phase
+from wjoin.executor.spark.state_folder import handed
+from wjoin.executor.spark.task import micro_batch, phase
 from wjoin.executor.spark.watch import Watch
 from wjoin.parts.kernels.runs import integers
 from wjoin.parts.routes.route import Role
@@ -32,6 +34,8 @@ GATHERED_BYTES = 1 << 24
 
 _INTEGER_BYTES = 8
 
+_MILLION = 1_000_000
+
 
 @dataclass(frozen=True)
 class Pack:
@@ -40,12 +44,13 @@ class Pack:
     Its input batches have the columns of ``scan``: the event time, whether the row is too far ahead where
     a limit is declared, the filter's verdict where there is a filter, then codes and scan columns under the
     names of a block; ``columns`` are those that travel on. The stages of the plan
-    are not read.
+    are not read. ``shedder``: what sheds rows when the join is overloaded, None where nothing does.
     """
 
     plan: PhysicalPlan
     columns: tuple[str, ...]
     router: Router
+    shedder: Shedder | None = None
 
     @phase
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -59,6 +64,7 @@ class Pack:
 
     def _blocks(self, batches: Iterator[pa.RecordBatch], counted: Report) -> Iterator[pa.RecordBatch]:
         streaming = self.plan.streaming
+        decided = None if self.shedder is None else decision(self.shedder)
         # Nothing waits where it makes no difference.
         held, whole = _held(batches) if self.router.anywhere else ([], False)
         rest = gathered(itertools.chain(held, batches), messages.BLOCK_ROWS, GATHERED_BYTES)
@@ -72,6 +78,8 @@ class Pack:
             kept = block if everything else block.filter(joinable)
             counted.add("passed", kept.num_rows)
             counted.add("size", self._size(kept))
+            if self.shedder is not None and decided is not None:
+                kept = self._unshed(self.shedder, decided, kept, counted)
             tuples = kept.select(self.columns)
             yield messages.batch(list(messages.routed(self.router, tuples, whole=whole)))
             if streaming and not everything:
@@ -99,6 +107,18 @@ class Pack:
         counted.add("ahead", count)
         counted.add("furthest", pc.max(times.filter(ahead)).as_py())
         return batch.filter(pc.invert(ahead))
+
+    def _unshed(
+        self, shedder: Shedder, decided: Decision, rows: pa.RecordBatch, counted: Report
+    ) -> pa.RecordBatch:
+        """Return the rows that are not shed; count the others, and what is decided of the micro-batch."""
+        counted.add("utilization", round(_MILLION * decided.utilization))
+        counted.add("lost", round(_MILLION * decided.lost))
+        counted.add("lost_most", round(_MILLION * decided.lost_most))
+        mask = shedder.keeps(self._stream, decided, rows, self.router.code)
+        kept = rows if mask is None else rows.filter(pa.array(mask))
+        counted.add("shed", rows.num_rows - kept.num_rows)
+        return kept
 
     def _size(self, block: pa.RecordBatch) -> int:
         """Return the bytes of the columns of some rows, those not counted that the join adds itself."""
@@ -158,3 +178,8 @@ def _held(batches: Iterator[pa.RecordBatch]) -> tuple[list[pa.RecordBatch], bool
         if rows > messages.BLOCK_ROWS or size > GATHERED_BYTES:
             return held, False
     return held, True
+
+
+def decision(shedder: Shedder) -> Decision:
+    """Return what is decided of the micro-batch that a task works for."""
+    return shedder.decision(handed(shedder.folder), micro_batch())

@@ -20,6 +20,9 @@ STATE = "wjoin/state"
 """Where the state lies below a checkpoint."""
 
 
+SHED = "shed"
+"""Where the decisions lie of what is shed, below the state of a join."""
+
 Joins = Mapping[str, Sequence[int]]
 """The names of the folders of the joins of a query, and the workers of the stages of each."""
 
@@ -40,6 +43,9 @@ def resume(checkpoint: Path, joins: Joins) -> None:
     What is later is kept where Spark repeats that micro-batch with the same rows: then it is the same. Raises
     WJoinError WJ719 where files of the state are missing.
     """
+    for path in (each for join in joins for each in (checkpoint / STATE / join / SHED).glob("[0-9]*")):
+        # What is measured from it begins anew.
+        path.touch()
     known = {folder: numbers(folder) for folder in _folders(checkpoint, joins)}
     committed = max(_entries(checkpoint / "commits"), default=-1)
     repeated = committed + 1 in _entries(checkpoint / "offsets")

@@ -209,6 +209,20 @@ def read_manifest(folder: Path, number: int) -> WrittenManifest:
     return WrittenManifest(body, None if before == _NONE else int(before))
 
 
+def write_once(path: Path, data: bytes) -> None:
+    """Write a file that lasts, unless another task has: the first one stays. Raises WJoinError WJ718."""
+    with _told(path.parent):
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        unfinished = _unfinished(path, pa.py_buffer(data))
+        try:
+            synced(unfinished)
+            with contextlib.suppress(FileExistsError):
+                os.link(unfinished, path)
+        finally:
+            unfinished.unlink(missing_ok=True)
+        synced(path.parent)
+
+
 def damaged(path: Path, why: str) -> WJoinError:
     """Return the error for a file of the state that cannot be read."""
     return WJoinError("WJ719", f"{path}, a file of the state, {why}")

@@ -115,6 +115,7 @@ class StreamScan:
     ``event_time`` is empty for a table without one, which is in no window and no stage.
     ``ahead``: how many microseconds later than its micro-batch a row of it may be, None where that is not
     declared (see ``planner.planning.ahead``). ``site``: how it travels, None where it is not at a site.
+    ``shedding``: by which model it is shed, None where it is as the session says (``planner.plan.shedding``).
     """
 
     alias: str
@@ -126,6 +127,7 @@ class StreamScan:
     streaming: bool
     ahead: int | None = None
     site: SiteScan | None = None
+    shedding: str | None = None
 
     @property
     def dated(self) -> bool:

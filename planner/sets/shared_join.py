@@ -90,6 +90,7 @@ class Member:
                 plan.streams[each].event_time.lower(),
                 plan.streams[each].delay,
                 plan.streams[each].ahead,
+                plan.streams[each].shedding,
             )
             for each in self.order
         ]

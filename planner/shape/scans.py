@@ -75,4 +75,5 @@ class ScanBuilder:
             codes=tuple(self._codes),
             streaming=self._source.relation.streaming,
             ahead=None if self._time is None else self._time.ahead,
+            shedding=None if self._time is None else self._time.shedding,
         )

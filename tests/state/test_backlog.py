@@ -1,5 +1,6 @@
 """A query falls behind where more waits after each micro-batch, and not where it works off a backlog."""
 
+import datetime
 import warnings
 from typing import Any, cast
 
@@ -80,3 +81,44 @@ def test_records_of_kafka_wait_where_their_topics_go_on() -> None:
         {"endOffset": {"sites": [{"lineage": "x", "next": 3}]}, "latestOffset": None, "metrics": None},
     ]
     assert waiting({"sources": sources}) == {"records": 7}
+
+
+def lagging(*steps: tuple[float, float], pause: float = 0.0) -> Backlog:
+    """Return what is told of micro-batches that took so many seconds, for so many of event time."""
+    found = Backlog("the query out")
+    clock, seen = 1_770_000_000.0, 1_770_000_000.0
+    for batch, (took, came) in enumerate(steps):
+        started = datetime.datetime.fromtimestamp(clock, datetime.UTC)
+        clock, seen = clock + took, seen + came
+        counts = {"rows:A": 1, "seen:A": round(seen * 1e6), "delay:A": 0}
+        body = {
+            "id": "q",
+            "batchId": batch,
+            "durationMs": {"addBatch": 1},
+            "batchDuration": round(took * 1000),
+            "timestamp": started.isoformat().replace("+00:00", "Z"),
+            "observedMetrics": {"wjoin:1:0": {"counts": counts}},
+        }
+        found.take(MicroBatchReport(cast(Any, body), read(body)))
+        clock += pause
+    return found
+
+
+def test_a_lag_that_grows_is_told_within_three_micro_batches() -> None:
+    # Each has twice the rows of the one before, as these came while that ran.
+    told = lagging((1, 1), (2, 1), (4, 2), (8, 4)).words
+    assert told.startswith("falls behind: the newest row is 7.0 s behind the clock, ever more since 2026-")
+    assert lagging((1, 1), (2, 1), (4, 2)).words == ""
+
+
+@pytest.mark.parametrize(
+    ("steps", "pause"),
+    [
+        # It keeps up, with a little up and down.
+        (((0.3, 0.3), (0.35, 0.3), (0.36, 0.3), (0.4, 0.3), (0.3, 0.5)), 0.0),
+        # Its source is what falls behind: it rests.
+        (((1, 0), (1, 0), (1, 0), (1, 0)), 1.0),
+    ],
+)
+def test_a_query_that_keeps_up_is_not_told(steps: tuple[tuple[float, float], ...], pause: float) -> None:
+    assert lagging(*steps, pause=pause).words == ""

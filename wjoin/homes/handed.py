@@ -15,7 +15,8 @@ from typing import Any
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import DataFrame, SparkSession
 
-from wjoin.executor.spark.operator import HANDED, REFUSED, task_name
+from wjoin.executor.spark.operator import task_name
+from wjoin.executor.spark.state_folder import HANDED, REFUSED
 from wjoin.executor.state.identity import fingerprint
 from wjoin.executor.state.starting import STATE, Joins, begin, resume
 from wjoin.grammar.errors import WJoinError

@@ -72,7 +72,9 @@ def describe(
     if declaration is not None:
         for name, delay in declaration.delays.items():
             told = delay.declared or name not in delays
-            delays[name] = delay if told else replace(delays[name], ahead=delay.ahead)
+            delays[name] = (
+                delay if told else replace(delays[name], ahead=delay.ahead, shedding=delay.shedding)
+            )
     known = None if declaration is None else declaration.streaming
     return Relation(
         columns,

@@ -45,6 +45,7 @@ from wjoin.measured.kept import Kept
 from wjoin.planner.catalog import Delays
 from wjoin.planner.choose.layouts import UNKNOWN, LayoutRule
 from wjoin.planner.plan.physical import Method, PhysicalPlan, Shipping
+from wjoin.planner.plan.shedding import Shedding, shedding_of
 from wjoin.planner.planning import Edit, PlannedSelect, apply_edits, plan_select, statement_meaning
 from wjoin.planner.request import Request
 from wjoin.queries.compiled import remember
@@ -54,7 +55,7 @@ from wjoin.sources.site_leases import AtSites, keep_rows
 from wjoin.sources.site_streams import held_at, read_as
 from wjoin.sources.site_ways import Revising, way_file
 from wjoin.spark.cluster import lasting_cores, weighed_with
-from wjoin.spark.spark_failures import UNREAD, first_line, never_ends
+from wjoin.spark.spark_failures import UNREAD, first_line, located, never_ends
 
 _KEEP_ROWS = frozenset("CREATE DECLARE REPLACE SET".split())
 """First words of statements of Spark's that keep the rows of a query: CREATE TABLE … AS, SET VAR."""
@@ -240,18 +241,31 @@ class Rewriting:
             undated = dated_otherwise(join.planned, join.sources)
             revising = Revising(query, join.planned, join.ways)
             keep_rows(self._spark, query, AtSites(join.sites, revising, undated))
+        state = self._state(number, join) if plan.streaming else None
+        settings = self.asked.settings
         return compile_plan(
             plan,
             join.inputs,
             join.counting,
-            self.asked.settings.stretch(),
+            settings.stretch(),
             self.predicates,
             shorten(self.written, _TOLD, placeholder=" …"),
             join.sites,
             join.held,
-            lasting_cores(self._spark, self.asked.settings.costs()),
-            self._state(number, join) if plan.streaming else None,
+            lasting_cores(self._spark, settings.costs()),
+            state,
+            self._shedding(plan, state),
         )
+
+    def _shedding(self, plan: PhysicalPlan, state: Path | None) -> Shedding | None:
+        """Return how a join sheds whose state is in a folder, None where that is in Spark's store."""
+        if state is None and self.metered:
+            # What EXPLAIN ANALYZE runs ends with what is there, and can be no overload.
+            return None
+        costs, workers = self.asked.settings.costs().constants, state_workers(self._spark, plan)
+        fixed = costs.files_batch + costs.files_stage * len(workers) + costs.files_worker * sum(workers)
+        with located(self.statement.span):
+            return shedding_of(plan, self.asked.settings.shedding(), fixed, files=state is not None)
 
     def _state(self, number: int, join: PlannedJoin) -> Path | None:
         """Return the folder of a join's state, None where it is not in files.

@@ -19,7 +19,7 @@ from wjoin.grammar.syntax import CreateStream
 from wjoin.planner.conditions.predicate_calls import ReadCall, Trial
 from wjoin.planner.figures import figure
 from wjoin.planner.text.scope import StreamColumn
-from wjoin.sources.catalog import AHEAD, StreamDeclaration
+from wjoin.sources.catalog import OWN_OPTIONS, StreamDeclaration
 from wjoin.sources.computed import with_computed
 from wjoin.sources.format_options import without
 from wjoin.spark.session_things import held
@@ -145,7 +145,7 @@ def _table(spark: SparkSession, statement: CreateStream) -> DataFrame | None:
     provider = statement.provider.name.lower()
     if provider not in _FILES or (statement.columns is None and provider not in _TYPED):
         return None
-    reader = spark.read.format(provider).options(**without(dict(statement.options), AHEAD))
+    reader = spark.read.format(provider).options(**without(dict(statement.options), *OWN_OPTIONS))
     if statement.columns is not None:
         reader = reader.schema(statement.columns)
     try:

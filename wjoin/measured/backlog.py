@@ -7,7 +7,7 @@ from typing import Any
 
 from wjoin.grammar.errors import WJoinWarning
 from wjoin.grammar.plurals import counted, listed
-from wjoin.measured.progress import offsets_of
+from wjoin.measured.progress import Progress, behind, offsets_of
 from wjoin.measured.reports import MicroBatchReport
 from wjoin.planner.figures import size
 from wjoin.spark.notices import tell
@@ -17,6 +17,12 @@ RISES = 3
 
 GROWTH = 1.5
 """How many times as much must wait as before the rises: what waits always goes up and down a little."""
+
+LEAST_LAG = 1.0
+"""Seconds by which the newest row must be further behind the clock than before the rises."""
+
+_PAUSE = 0.1
+"""The share of its time for which a query that falls behind may rest."""
 
 _AGAIN_SECONDS = 60.0
 """When a query that goes on falling behind is told of again."""
@@ -29,7 +35,8 @@ class Backlog:
 
     ``subject`` is the query in words. A backlog that a query begins with and works off is no reason to tell.
     Spark's source of files lists these when it has read all that it knows, so that what waits falls from one
-    list to the next: only where it rises it is compared, with the rise before.
+    list to the next: only where it rises it is compared, with the rise before. A source that is read without
+    a limit leaves nothing waiting: there the lag tells.
     """
 
     def __init__(self, subject: str) -> None:
@@ -39,9 +46,11 @@ class Backlog:
         self._last: int | None = None
         self._since = ""
         self._told = float("-inf")
+        self._lag = _Lag()
 
     def take(self, report: MicroBatchReport) -> None:
         """Take what a report tells of the sources."""
+        self._lag.take(report.progress)
         if report.progress.idle:
             self._waiting = {}
             self._base = self._peak = self._last = self._rises = 0
@@ -68,7 +77,7 @@ class Backlog:
     def words(self) -> str:
         """How far the query is behind, and since when; empty where it is not."""
         if self._rises < RISES or self._peak < GROWTH * self._base or not self._waiting:
-            return ""
+            return self._lag.words
         found = [counted(count, what.removesuffix("s")) for what, count in self._counts.items()]
         more = f" ({size(self._waiting[_BYTES])})" if _BYTES in self._waiting else ""
         return f"falls behind: {listed(found)}{more} wait, ever more since {self._since}"
@@ -82,6 +91,46 @@ class Backlog:
 
     def end(self) -> None:
         """Do nothing: an ended query falls behind no more."""
+
+
+class _Lag:
+    """How far the newest row is behind the clock after each micro-batch, of a query that never rests."""
+
+    def __init__(self) -> None:
+        self._before: Progress | None = None
+        self._base = self._last = 0.0
+        self._rises = 0
+        self._since = ""
+
+    def take(self, progress: Progress) -> None:
+        """Take the counts of a micro-batch."""
+        # A stream that is silent falls behind by itself.
+        lag = min(progress.lag.values(), default=None)
+        before, self._before = self._before, None if progress.idle or lag is None else progress
+        if progress.idle or lag is None:
+            self._rises = 0
+            return
+        if before is None or lag <= self._last or _rested(before, progress):
+            self._rises, self._base, self._since = 0, lag, progress.started
+        else:
+            self._rises += 1
+        self._last = lag
+
+    @property
+    def words(self) -> str:
+        """How far the query is behind, and since when; empty where it is not."""
+        if self._rises < RISES or self._last < max(GROWTH * self._base, self._base + LEAST_LAG):
+            return ""
+        newest = f"the newest row is {behind(self._last)} behind the clock"
+        return f"falls behind: {newest}, ever more since {self._since}"
+
+
+def _rested(before: Progress, progress: Progress) -> bool:
+    """Return whether a query rested between two micro-batches."""
+    ended, next_ended = before.ended, progress.ended
+    if ended is None or next_ended is None:
+        return True
+    return next_ended - progress.seconds - ended > _PAUSE * progress.seconds
 
 
 def waiting(body: Mapping[str, Any]) -> dict[str, int]:

@@ -14,6 +14,7 @@ from wjoin.measured.followed import Followed
 from wjoin.measured.layers import layer_lines
 from wjoin.measured.over_tables import measured_tables
 from wjoin.measured.points import Hour
+from wjoin.measured.shed_rows import shed_words
 from wjoin.planner.explain.cost import aligned
 from wjoin.planner.planning import PlannedSelect
 
@@ -38,6 +39,8 @@ def measured_text(frame: DataFrame, planned: Sequence[PlannedSelect], meters: Se
         return head
     lines = [("", "estimated", "measured"), *(each.texts for each in compared(planned, hour))]
     late = f"  {sum(total.late.values()):,} late rows were dropped"
+    if any(total.shed.values()):
+        late += f"\n  {shed_words(total)}"
     layers = layer_lines(total.parts, total.layers, total.batches)
     return "\n".join([head, *aligned(lines), late, *aligned(layers)])
 

@@ -20,6 +20,7 @@ from wjoin.measured.backlog import Backlog
 from wjoin.measured.beside import UNREACHABLE, stopped
 from wjoin.measured.dropped_rows import Losses
 from wjoin.measured.reports import MicroBatchReport, new_reports
+from wjoin.measured.shed_rows import ShedRows
 from wjoin.measured.totals import Totals
 from wjoin.spark.session_things import held, held_by_all
 
@@ -77,7 +78,7 @@ class Followed:
         self.error: Exception | None = None
         self._closed = False
         self._early: deque[MicroBatchReport] = deque(maxlen=_EARLY)
-        self._observers: list[Observer] = [self.losses, self.backlog]
+        self._observers: list[Observer] = [self.losses, self.backlog, ShedRows(subject)]
         self._looking = threading.RLock()
 
     def observe(self, observer: Observer) -> None:

@@ -56,7 +56,12 @@ class Point(Done):
     @property
     def losses(self) -> dict[str, Counts]:
         """The rows that W-joins have dropped, by reason and stream."""
-        return {"late": self.late, "no time": self.null_times, "too far ahead": self.ahead}
+        return {
+            "late": self.late,
+            "no time": self.null_times,
+            "too far ahead": self.ahead,
+            "shed": self.shed,
+        }
 
     @property
     def lost(self) -> int:

@@ -13,6 +13,7 @@ import numpy as np
 from wjoin.executor.report import NOTHING_SEEN
 from wjoin.executor.spark.observe import COUNTS, PREFIX
 from wjoin.measured.layers import LAYERS
+from wjoin.planner.cost.shedding import Estimate, estimated
 from wjoin.planner.plan.ahead import GREATEST_NUMBER
 
 BROKEN = "wjoin-broken:"
@@ -36,6 +37,13 @@ _JOIN_OPERATOR = "transformWithState"
 """With what the names of Spark's operators begin in which W-joins run."""
 
 
+_SHED = frozenset({"utilization", "lost", "lost_most"})
+"""What is told of a join's shedding by each of its streams."""
+
+_GREATEST = frozenset({"seen", "delay", "furthest", *_SHED})
+
+_MILLION = 1_000_000
+
 Counts = Mapping[str, int]
 
 
@@ -46,7 +54,10 @@ class Done:
     By stream alias where it is per stream. ``rows_in``: rows read. ``late``, ``null_times`` and ``ahead``:
     rows dropped as older than their stream's watermark, without event time, or too far ahead. ``broken``:
     records that could not be read and were dropped, by the name of their stream. ``missing``: places in
-    topics of Kafka that had no record, by topic. ``dropped_by_spark``: rows that Spark's own operators have
+    topics of Kafka that had no record, by topic. ``shed``: rows shed because the query was overloaded; if
+    none had been, the W-joins would have had ``results_expected``, between ``results_least`` and
+    ``results_most``, but for ``results_unknown`` micro-batches in which all may have been shed.
+    ``dropped_by_spark``: rows that Spark's own operators have
     dropped as older than their watermark. ``source_rows``: rows that Spark counts at its sources, also of a
     query without W-joins. ``comparisons`` of a combination with a row, in all stages; ``matches`` are the
     results of the W-joins. ``stages`` has each stage of each W-join by ``join.stage``, as they were compiled,
@@ -67,6 +78,11 @@ class Done:
     ahead: Counts = field(default_factory=dict)
     broken: Counts = field(default_factory=dict)
     missing: Counts = field(default_factory=dict)
+    shed: Counts = field(default_factory=dict)
+    results_expected: float = 0.0
+    results_least: float = 0.0
+    results_most: float = 0.0
+    results_unknown: int = 0
     dropped_by_spark: int = 0
     source_rows: int = 0
     comparisons: int = 0
@@ -80,6 +96,12 @@ class Done:
     spark_state_bytes: int = 0
     watermarks: Counts = field(default_factory=dict)
     seen: Counts = field(default_factory=dict)
+
+    @property
+    def results_lost(self) -> tuple[float, float, float]:
+        """The share of the results that is lost to shedding, ε, with the least and the most it may be."""
+        most = None if self.results_unknown else self.results_most
+        return Estimate(self.results_expected, self.results_least, most).lost(self.matches)
 
     def some(self, names: Iterable[str]) -> dict[str, Any]:
         """Return some of what is told, by name."""
@@ -98,7 +120,7 @@ class Progress(Done):
     as too far ``ahead``. ``joins`` are the numbers under which the W-joins were compiled. ``groups`` are in
     the state of Spark's aggregates: in append mode they wait until the query's ``watermark`` (UTC, empty
     where it has none yet) has passed them. An ``idle`` report is of no micro-batch: it has the number of the
-    next one.
+    next one. ``utilization`` is τ, by which was decided what to shed; 0 where nothing would be.
     """
 
     query: str
@@ -109,6 +131,7 @@ class Progress(Done):
     joins: tuple[int, ...] = ()
     groups: int = 0
     watermark: str = ""
+    utilization: float = 0.0
 
     @property
     def rows_per_second(self) -> float:
@@ -192,6 +215,7 @@ def read(progress: Any) -> Progress:
     matches: dict[int, tuple[int, int]] = {}
     stages: dict[str, dict[str, int]] = {}
     joins: set[int] = set()
+    of_joins: dict[int, dict[str, int]] = {}
     layers: Counter[str] = Counter()
     for query, stage, values in observations(body):
         joins.add(query)
@@ -200,8 +224,16 @@ def read(progress: Any) -> Progress:
             counts = {name: values.get(name) or 0 for name in ("comparisons", "matches")}
             stages[f"{query}.{stage}"] = counts
             matches[query] = max(matches.get(query, (-1, 0)), (stage, counts["matches"]))
+            of_join = of_joins.setdefault(query, {})
+            # The observations of a join come in any order, and its results are those of the last stage.
+            if stage == matches[query][0]:
+                of_join |= {name: values.get(name) or 0 for name in ("matches", "squares")}
         for name, value in values.items():
-            layers[name.partition(":")[0]] += value or 0
+            counter = name.partition(":")[0]
+            layers[counter] += value or 0
+            if counter in _SHED and value is not None:
+                known = of_joins.setdefault(query, {})
+                known[counter] = max(value, known.get(counter, 0))
         _add(totals, values)
     for name, row in body.get("observedMetrics", {}).items():
         if name.startswith(BELOW):
@@ -213,6 +245,7 @@ def read(progress: Any) -> Progress:
     # The values in the state of a W-join are no rows.
     own = [each for each in operators if not each["operatorName"].startswith(_JOIN_OPERATOR)]
     seen, furthest = (_known(totals.get(name, {})) for name in ("seen", "furthest"))
+    found = [_estimate(each) for each in of_joins.values()]
     return Progress(
         query=body.get("name") or str(body.get("id")),
         batch=body["batchId"],
@@ -241,9 +274,21 @@ def read(progress: Any) -> Progress:
         joins=tuple(sorted(joins)),
         broken=_broken(body),
         missing=_missing(body),
+        shed=totals.get("shed", {}),
+        results_expected=sum(each.expected for each in found),
+        results_least=sum(each.least for each in found),
+        results_most=sum(each.most or 0.0 for each in found),
+        results_unknown=int(any(each.most is None for each in found)),
+        utilization=max((each.get("utilization", 0) for each in of_joins.values()), default=0) / _MILLION,
         groups=sum(each["numRowsTotal"] for each in own if each["operatorName"] in _AGGREGATES),
         watermark=_watermark(body),
     )
+
+
+def _estimate(counts: Mapping[str, int]) -> Estimate:
+    """Return how many results a W-join would have had if nothing had been shed."""
+    lost, lost_most = (counts.get(name, 0) / _MILLION for name in ("lost", "lost_most"))
+    return estimated(counts.get("matches", 0), counts.get("squares", 0), lost, lost_most)
 
 
 def _add(totals: dict[str, dict[str, int]], values: Mapping[str, int | None]) -> None:
@@ -252,7 +297,7 @@ def _add(totals: dict[str, dict[str, int]], values: Mapping[str, int | None]) ->
         count, _, alias = key.partition(":")
         if alias and value is not None:
             by_alias = totals.setdefault(count, {})
-            if count in ("seen", "delay", "furthest"):
+            if count in _GREATEST:
                 by_alias[alias] = max(value, by_alias.get(alias, value))
             else:
                 by_alias[alias] = by_alias.get(alias, 0) + value

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from wjoin.grammar.plurals import counted
 from wjoin.measured.points import Hour, Point, point
 from wjoin.measured.progress import Progress
+from wjoin.measured.shed_rows import lost_words
 
 KEPT_SECONDS = 3600.0
 """How long points are kept."""
@@ -76,13 +77,15 @@ class Totals:
         rows = f"{counted(total.rows_read, 'row')} in"
         if total.rows_in:
             by_stream = ", ".join(f"{alias} {count:,}" for alias, count in sorted(total.rows_in.items()))
-            late, undated, ahead = (sum(each.values()) for each in total.losses.values())
+            late, undated, ahead, shed = (sum(each.values()) for each in total.losses.values())
             rows = (
                 f"{rows} ({by_stream}), {counted(total.matches, 'result')} of the join, {late:,} late,"
                 f" {undated:,} without event time"
             )
             if ahead:
                 rows += f", {ahead:,} too far ahead"
+            if shed:
+                rows += f", {shed:,} shed ({lost_words(total)})"
         return f"{rows}, {counted(total.batches, 'micro-batch')}"
 
 

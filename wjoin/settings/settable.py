@@ -1,8 +1,9 @@
 """The settings of a session, as SET takes them."""
 
+import contextlib
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from wjoin.executor.stretches import STRETCH_BYTES
@@ -15,24 +16,31 @@ from wjoin.homes.homes import AUTO, HOMES
 from wjoin.planner.choose.choice import check_setting
 from wjoin.planner.cost.constants import load_constants
 from wjoin.planner.cost.model import CostSettings
+from wjoin.planner.cost.shedding import MODELS, OFF, Thresholds
+from wjoin.planner.plan.shedding import SheddingRules
 from wjoin.settings.triggers import processing_time
 
 _HINT_SETTINGS = {f"wjoin.{name.lower()}": name for name in HINTS}
 SETTINGS = (
-    *("wjoin.checkpoint", "wjoin.cores", "wjoin.interval", "wjoin.memory", "wjoin.network"),
-    *("wjoin.objective", "wjoin.sharing", "wjoin.state", "wjoin.stretch", "wjoin.trigger"),
-    "wjoin.waiting",
+    *("wjoin.checkpoint", "wjoin.cores", "wjoin.disk", "wjoin.interval", "wjoin.memory", "wjoin.network"),
+    *("wjoin.objective", "wjoin.sharing", "wjoin.shedding", "wjoin.shedding_base", "wjoin.state"),
+    *("wjoin.stretch", "wjoin.trigger", "wjoin.utilization", "wjoin.waiting"),
     *_HINT_SETTINGS,
 )
 """The settings that SET knows: ``wjoin.checkpoint`` is the folder of the checkpoints of INSERT INTO,
-``wjoin.cores`` how many tasks Spark runs at once, ``wjoin.interval`` the event time that a micro-batch is
-expected to bring, ``wjoin.memory`` what the state of a join may take, ``wjoin.network`` the bytes a second
+``wjoin.cores`` how many tasks Spark runs at once, ``wjoin.disk`` the bytes that the files of the state of a
+join may have, ``wjoin.interval`` the event time that a micro-batch is expected to bring,
+``wjoin.memory`` what the state of a join may take, ``wjoin.network`` the bytes a second
 that reach a worker, ``wjoin.objective`` what plans are weighed for, ``wjoin.sharing`` whether the INSERT
-INTOs of a script are a statement set, ``wjoin.state`` where the state of INSERT
+INTOs of a script are a statement set, ``wjoin.shedding`` how rows are shed when a join is overloaded,
+``wjoin.shedding_base`` and ``wjoin.utilization`` by which numbers (``cost.shedding.Thresholds``),
+``wjoin.state`` where the state of INSERT
 INTO is (``homes.homes``), ``wjoin.stretch`` how many bytes of new
 rows a worker joins at once, ``wjoin.trigger`` how often micro-batches start, ``wjoin.waiting`` how many bytes
 of rows may wait for each sink of a statement set that fails; the others are defaults for
 the hints of their names."""
+
+_THRESHOLDS = 4
 
 OBJECTIVES = ("latency", "throughput")
 
@@ -73,6 +81,33 @@ def _cores(value: str) -> int:
     return cores
 
 
+def _base(value: str) -> float:
+    """Return the base of what is shed. Raises WJoinError WJ603."""
+    found = _numbers(value)
+    if len(found) != 1 or not 0 <= found[0] <= 1:
+        raise WJoinError(
+            "WJ603", f"wjoin.shedding_base is {value}", help="give a share between 0 and 1, such as '0.1'"
+        )
+    return found[0]
+
+
+def _utilization(value: str) -> Thresholds:
+    """Return the thresholds of the utilisation. Raises WJoinError WJ603."""
+    found = _numbers(value)
+    with contextlib.suppress(ValueError):
+        if len(found) == _THRESHOLDS:
+            return Thresholds(*found)
+    help = "give τ0, τ*, τ1 and τ2 with 0 < τ0 < τ* < τ1 <= τ2 <= 1 and τ1 < 1, such as '0.2 0.4 0.8 0.82'"
+    raise WJoinError("WJ603", f"wjoin.utilization is {value}", help=help)
+
+
+def _numbers(value: str) -> list[float]:
+    """Return the numbers of a text, none where something else is in it."""
+    words = value.split()
+    known = all(re.fullmatch(r"\d{0,9}\.?\d{1,18}", each) for each in words)
+    return [float(each) for each in words] if known else []
+
+
 def _one_of(name: str, values: Sequence[str], value: str) -> str:
     """Return one of the values that a setting can have. Raises WJoinError WJ603."""
     if value.lower() not in values:
@@ -84,7 +119,11 @@ _READ: dict[str, Callable[[str], Any]] = {
     "wjoin.cores": _cores,
     "wjoin.interval": _interval,
     "wjoin.objective": lambda value: _one_of("wjoin.objective", OBJECTIVES, value),
+    "wjoin.disk": lambda value: _bytes("wjoin.disk", value),
     "wjoin.sharing": lambda value: _one_of("wjoin.sharing", ("off", SHARED), value),
+    "wjoin.shedding": lambda value: _one_of("wjoin.shedding", MODELS, value),
+    "wjoin.shedding_base": _base,
+    "wjoin.utilization": _utilization,
     "wjoin.state": lambda value: _one_of("wjoin.state", HOMES, value),
     "wjoin.memory": lambda value: _bytes("wjoin.memory", value),
     "wjoin.network": lambda value: _bytes("wjoin.network", value),
@@ -130,6 +169,17 @@ class Settings:
             network=self._read("wjoin.network"),
             throughput=self._read("wjoin.objective") == "throughput",
             stretch=self.stretch(),
+        )
+
+    def shedding(self) -> SheddingRules:
+        """Return what the settings say of overload."""
+        thresholds = self._read("wjoin.utilization", Thresholds())
+        return SheddingRules(
+            self._read("wjoin.shedding", OFF),
+            replace(thresholds, base=self._read("wjoin.shedding_base", 0.0)),
+            self._read("wjoin.memory"),
+            self._read("wjoin.disk"),
+            self._read("wjoin.interval", 1.0),
         )
 
     def stretch(self) -> int:

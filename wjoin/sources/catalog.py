@@ -15,6 +15,7 @@ from wjoin.grammar.suggestions import suggestion
 from wjoin.grammar.syntax import CreateSink, CreateStream, Identifier
 from wjoin.planner.bind.event_time import time_kind
 from wjoin.planner.catalog import UNDECLARED, Delay, Delays, Estimate, Origin
+from wjoin.planner.cost.shedding import MODELS
 from wjoin.planner.plan.physical import TimeKind
 from wjoin.sources.retention import Retention
 from wjoin.sources.site_streams import StreamAtSites
@@ -29,6 +30,12 @@ DATAFRAME = "dataframe"
 
 AHEAD = "wjoin.ahead"
 """The option of a stream that says how much later than its micro-batch a row may be."""
+
+SHEDDING = "wjoin.shedding"
+"""The option of a stream, and the setting, that say how rows are shed when a join is overloaded."""
+
+OWN_OPTIONS = (AHEAD, SHEDDING)
+"""The options of a stream that its source does not know."""
 
 
 MOST_NAME = 200
@@ -194,13 +201,18 @@ def _refuse_other(
 
 
 def declared_delays(
-    event_time: str | None, delay: int | None, columns: Mapping[str, str], ahead: int | None = None
+    event_time: str | None,
+    delay: int | None,
+    columns: Mapping[str, str],
+    ahead: int | None = None,
+    shedding: str | None = None,
 ) -> dict[str, Delay]:
     """Return the delays of the columns that may be a stream's event time, from what was declared.
 
-    ``delay`` and ``ahead`` are None where nobody has told them. ``columns``: Spark types by name.
+    ``delay``, ``ahead`` and ``shedding`` are None where nobody has told them. ``columns``: Spark types by
+    name.
     """
-    known = replace(UNDECLARED if delay is None else Delay(delay), ahead=ahead)
+    known = replace(UNDECLARED if delay is None else Delay(delay), ahead=ahead, shedding=shedding)
     if event_time is not None:
         return {event_time.lower(): known}
     timestamps = (TimeKind.TIMESTAMP, TimeKind.TIMESTAMP_NTZ)
@@ -219,6 +231,13 @@ def declared_ahead(ahead: int, event_time: str | None, columns: Mapping[str, str
         message = f"a limit for times ahead has a unit, but the event time {event_time} is integral"
         raise WJoinError("WJ305", message, help="leave it out, or convert the event time to a timestamp")
     return ahead
+
+
+def declared_shedding(model: str) -> str:
+    """Return the model by which a stream is shed. Raises WJoinError WJ603 for one that there is not."""
+    if model.lower() not in MODELS:
+        raise WJoinError("WJ603", f"{SHEDDING} has no value {model}", help=f"known: {', '.join(MODELS)}")
+    return model.lower()
 
 
 def microseconds(delay: str | timedelta | int) -> int:

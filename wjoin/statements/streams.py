@@ -32,10 +32,13 @@ from wjoin.planner.windows.lengths import duration_value, human
 from wjoin.settings.parameters import given_stream
 from wjoin.sources.catalog import (
     AHEAD,
+    OWN_OPTIONS,
+    SHEDDING,
     StreamDeclaration,
     check_name,
     declared_ahead,
     declared_delays,
+    declared_shedding,
     find_stream,
 )
 from wjoin.sources.computed import with_computed
@@ -109,7 +112,8 @@ def create_stream(asked: Asked, statement: CreateStream) -> None:
         except WJoinError as error:
             raise _with_remedy(error, columns[event_time.lower()], [*columns.values()]) from None
     types = {each.name: each.dataType.simpleString() for each in fields.values()}
-    delays = declared_delays(event_time, delay, types, _ahead(statement, event_time, types, text))
+    ahead, shedding = _ahead(statement, event_time, types, text), _shedding(statement, text)
+    delays = declared_delays(event_time, delay, types, ahead, shedding)
     if statement.unique:
         keys = [_field(name, each, fields).name for each in statement.unique]
         known = delays.get((event_time or "").lower())
@@ -144,7 +148,7 @@ def _field(stream: str, column: Identifier, fields: Mapping[str, StructField]) -
 
 def _opened(engine: Engine, statement: CreateStream, text: str) -> tuple[DataFrame, DataFrame | None]:
     """Return a stream, and its rows as ``StreamDeclaration`` has them."""
-    options = without(dict(statement.options), AHEAD)
+    options = without(dict(statement.options), *OWN_OPTIONS)
     if is_kafka(statement.provider.name):
         options = read_from_the_start(options)
     source, own = reading_options(statement, options)
@@ -174,10 +178,23 @@ def _ahead(
     value = own_option(dict(statement.options), AHEAD)
     if value is None:
         return None
-    start = text.lower().index(AHEAD, statement.span.start)
-    span = Span(start, start + len(AHEAD))
+    span = _place(AHEAD, statement, text)
     with located(span):
         return declared_ahead(from_pairs(value, span), event_time, types)
+
+
+def _shedding(statement: CreateStream, text: str) -> str | None:
+    """Return by which model the stream is shed, None where it does not say."""
+    value = own_option(dict(statement.options), SHEDDING)
+    if value is None:
+        return None
+    with located(_place(SHEDDING, statement, text)):
+        return declared_shedding(value)
+
+
+def _place(option: str, statement: CreateStream, text: str) -> Span:
+    start = text.lower().index(option, statement.span.start)
+    return Span(start, start + len(option))
 
 
 def _with_remedy(error: WJoinError, column: Column, columns: list[Column]) -> WJoinError:
@@ -222,6 +239,8 @@ def describe_stream(asked: Asked, statement: DescribeStream) -> DataFrame:
         known = stream.delays.get(name.lower()) if name == time else None
         if known is not None and known.ahead is not None:
             notes.append(f"at most {human(known.ahead, TimeKind.TIMESTAMP)} ahead of the clock")
+        if known is not None and known.shedding is not None:
+            notes.append(f"shedding: {known.shedding}")
         notes += [f"computed: {computed[name]}"] if name in computed else []
         notes += ["equal in duplicates, which are dropped"] if name.lower() in unique else []
         rows.append((name, kind, "; ".join(notes) or None))

@@ -40,9 +40,12 @@ def metrics(at: QueryState) -> Iterator[Metric]:
     yield _counter("rows_total", "Rows read.", _by("stream", rows_of(total).items()))
     lost = [
         ({"stream": stream, "reason": reason}, float(count))
-        for reason, counts in zip(("late", "no_time", "ahead"), total.losses.values(), strict=True)
+        for reason, counts in zip(("late", "no_time", "ahead", "shed"), total.losses.values(), strict=True)
         for stream, count in counts.items()
     ]
+    least, most = total.results_lost[1:]
+    bounds = [({"bound": "least"}, least), ({"bound": "most"}, most)]
+    yield _gauge("results_lost_ratio", "The share of the results lost to shedding, estimated.", bounds)
     lost += [({"stream": "", "reason": "spark"}, float(total.dropped_by_spark))]
     yield _counter("rows_dropped_total", "Rows dropped, by reason.", lost)
     yield _counter(

@@ -101,7 +101,13 @@ def _tiles(at: QueryState) -> Iterator[tuple[str, str]]:
         yield behind(lag[name]), f"behind the clock: {name}"
     if total.state_rows or total.spark_state_rows:
         yield figure(total.rows_of_state), f"rows of state, {size(total.bytes_of_state)}"
-    yield figure(total.lost), "rows dropped: late, no time, too far ahead"
+    yield figure(total.lost), "rows dropped: late, no time, too far ahead, shed"
+    if any(total.shed.values()):
+        lost, least, most = total.results_lost
+        yield (
+            f"{100 * lost:.1f} %",
+            f"of the results lost to shedding, {100 * least:.1f} to {100 * most:.1f} %",
+        )
     if total.batches:
         newest = next(each for each in reversed(at.hour.points) if each.batches)
         batches = counted(total.batches, "micro-batch")
@@ -119,6 +125,7 @@ _STREAM_HEAD = [
     "late",
     "no time",
     "too far ahead",
+    "shed",
 ]
 
 
