@@ -27,6 +27,12 @@ BLOCK_ROWS = 1 << 18
 BLOCK_BYTES = 1 << 16
 """About the most bytes of one block: Spark holds as many blocks at once as an Arrow batch may have rows."""
 
+HEADER_BYTES, COLUMN_BYTES = 250, 100
+"""About the bytes of a block that are no values, with what Spark has around it: any, and for each column."""
+
+HEADERS = 0.05
+"""The share of a full block that these may take: a block of many columns is larger (S2J, theorem 1)."""
+
 PROGRESS, REPORT, ANNOUNCED = -1, -2, -3
 """The kinds of the other messages; that of a block is its role."""
 
@@ -64,8 +70,13 @@ Message = dict[str, object]
 
 def blocks(worker: int, number: int, role: Role, tuples: pa.RecordBatch) -> Iterator[Message]:
     """Yield tuples as blocks of a size that travels well."""
-    for piece in cut(tuples, BLOCK_ROWS, BLOCK_BYTES):
+    for piece in cut(tuples, BLOCK_ROWS, full_block(tuples.num_columns)):
         yield _message(worker, int(role), number, block=encode_block(piece))
+
+
+def full_block(columns: int) -> int:
+    """Return about the most bytes of the values of a block with so many columns."""
+    return max(BLOCK_BYTES, round((HEADER_BYTES + COLUMN_BYTES * columns) / HEADERS))
 
 
 def routed(router: Router, tuples: pa.RecordBatch, *, whole: bool = False) -> Iterator[Message]:
