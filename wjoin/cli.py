@@ -5,7 +5,7 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from wjoin.commands.arguments import absolute, parse_arguments, read_script, source_name
@@ -198,6 +198,7 @@ def _checkpoint(options: argparse.Namespace) -> int:
 def _explain(options: argparse.Namespace) -> int:
     text, params = read_script(options)
     statements = parse_script(text, source_name(options))
+    from wjoin.statements.advice import advice
     from wjoin.statements.dispatch import execute
     from wjoin.statements.explain import explain
     from wjoin.statements.explanation import render
@@ -214,7 +215,7 @@ def _explain(options: argparse.Namespace) -> int:
                 explained = explain(asked, statement, options.mode)
                 documents += explained.described
                 if options.command == "advise":
-                    print(_advice(session, explained.described))
+                    print(advice(session.context, explained.described))
                 elif options.format == "text":
                     print(explained)
             if isinstance(statement, CreateView) or not (
@@ -225,16 +226,6 @@ def _explain(options: argparse.Namespace) -> int:
     if options.format != "text":
         print(render(documents, options.format))
     return GOOD
-
-
-def _advice(session: "Session", documents: "Sequence[Document]") -> str:
-    """Return what helps each window join of a statement, on as many cores as Spark has."""
-    from wjoin.commands.advice import advice_text
-    from wjoin.spark.cluster import partitions, weighed_with
-
-    costs = weighed_with(session.spark, session.context.settings.costs())
-    most = partitions(session.spark)
-    return "\n".join(advice_text(each, costs.workers, most, costs.interval) for each in documents)
 
 
 def _is_explained(statement: Statement) -> bool:

@@ -5,9 +5,9 @@ import math
 import pytest
 
 from tests.plans.catalogue import plan
-from wjoin.commands.advice import advice_text
 from wjoin.planner.cost.sizing import EXPECTED, sized
 from wjoin.planner.explain.describe import describe
+from wjoin.statements.advice import advice_text
 
 TERMS = {"micro-batches": 0.1, "rows": 0.4, "comparisons": 0.2, "idle": 5.0}
 

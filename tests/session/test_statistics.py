@@ -107,12 +107,14 @@ def test_disorder_is_a_time_of_the_event_time_column(streams: wjoin.Session) -> 
 
 def test_explain_cost_lists_every_candidate(streams: wjoin.Session) -> None:
     text = streams.explain(f"EXPLAIN COST {JOIN}")
-    table = text[text.index("Candidates") :].splitlines()
+    listed, _, sizing = text[text.index("Candidates") :].partition("\n\nSizing\n")
+    table = listed.splitlines()
     assert len(table) == 3 + 10
     assert table[1].startswith("  every plan costs at least ")
     assert "(exact hw)" in table[3]
     assert table[3].endswith("chosen")
     assert sum("chosen" in line for line in table) == 1
+    assert re.search(r"busy \d+% of the time\n.*falls behind from .* rows/s on", sizing, re.DOTALL)
 
 
 @pytest.mark.long

@@ -20,6 +20,7 @@ from wjoin.measured.kept import Kept
 from wjoin.planner.explain.cost import cost_text
 from wjoin.planner.explain.describe import describe
 from wjoin.planner.explain.text import explain_text
+from wjoin.statements.advice import advice
 from wjoin.statements.explanation import Explanation
 from wjoin.statements.inserts import explained_checkpoint, find_target
 from wjoin.statements.statement_sets import explain_set
@@ -64,6 +65,8 @@ def explain(asked: Asked, statement: Statement, mode: str = "") -> Explanation:
             parts.append(_state_text(kept))
     if mode == "COST":
         parts += [cost_text(each) for each in documents]
+        if joined := [each for each in documents if each.streaming and each.stages]:
+            parts.append(f"Sizing\n{advice(asked, joined)}")
     if analyze:
         frame = rewriting.run_placed()
         with asked.placed(statement.span):

@@ -43,6 +43,7 @@ from wjoin.spark.hadoop_files import Files
 from wjoin.spark.process import resolved
 from wjoin.spark.refused import refused_start
 from wjoin.spark.spark_failures import RAISED_BY_SPARK, located
+from wjoin.statements.advice import advice
 from wjoin.statements.explanation import Explanation
 from wjoin.statements.inserts import (
     Starting,
@@ -265,6 +266,7 @@ def explain_set(asked: Asked, statement: StatementSet, mode: str) -> Explanation
     parts = ["\n".join(lines), *(explain_text(each) for each in documents)]
     if mode == "COST":
         parts += [cost_text(each) for each in documents]
+        parts.append(f"Sizing\n{advice(asked, documents)}")
     return Explanation(shown_lines("\n\n".join(parts)), documents)
 
 

@@ -1,12 +1,22 @@
-"""What `wjoin advise` says of a join of streams: how busy workers are, and how many it needs."""
+"""How busy a join of streams keeps its workers, and how many it needs: `wjoin advise` and EXPLAIN COST."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from wjoin.context import Context
 from wjoin.grammar.plurals import counted
 from wjoin.planner.cost.sizing import EXPECTED, Sizing, sized
 from wjoin.planner.explain.document import Document
 from wjoin.planner.figures import figure, seconds, size
+from wjoin.spark.cluster import partitions, weighed_with
+
+
+def advice(context: Context, documents: Sequence[Document]) -> str:
+    """Return advice on the joins of a statement, on as many cores as Spark has."""
+    spark = context.engine.spark
+    costs = weighed_with(spark, context.settings.costs())
+    most = partitions(spark)
+    return "\n".join(advice_text(each, costs.workers, most, costs.interval) for each in documents)
 
 
 def advice_text(document: Document, workers: int, partitions: int, interval: float) -> str:
