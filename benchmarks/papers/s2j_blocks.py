@@ -19,7 +19,7 @@ ROW_OF_SPARK = 4 + 8 + 8 * len(messages.SCHEMA)
 """Bytes of a message around its block: its length, one word for nulls and one for each column (UnsafeRow)."""
 
 COMPRESSED_AT_ONCE = 32 * 1024
-"""Bytes that Spark's shuffle compresses at once (spark.io.compression.lz4.blockSize)."""
+"""Bytes that Spark's shuffle compresses at once (spark.io.compression.lz4.blockSize), where it does."""
 
 
 @dataclass(frozen=True)
