@@ -200,6 +200,12 @@ def test_the_document_is_json_of_the_promised_shape(streams: wjoin.Session) -> N
         ("wjoin.cores", "9" * 400),
         ("wjoin.network", "fast"),
         ("wjoin.objective", "speed"),
+        ("wjoin.disk", "lots"),
+        ("wjoin.shedding", "cubic"),
+        ("wjoin.shedding_base", "1.5"),
+        ("wjoin.shedding_base", "nan"),
+        ("wjoin.utilization", "0.2 0.4 0.8"),
+        ("wjoin.utilization", "0.2 0.4 0.9 0.8"),
     ],
 )
 def test_bad_settings_are_refused(session: wjoin.Session, name: str, value: str) -> None:
