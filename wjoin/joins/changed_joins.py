@@ -9,7 +9,7 @@ from wjoin.grammar.canonical import canonical
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_statement
 from wjoin.grammar.syntax import Query
-from wjoin.grammar.tokens import scan
+from wjoin.grammar.tokens import first_word, names_in, scan
 from wjoin.joins.rewrite import Rewriting, rewrite
 from wjoin.joins.set_joins import SetJoin, SetStatement, Taker, groups_in, member_of, of_member
 from wjoin.measured.begun import Begun, BegunJoin, Columns, KnownSink, Value, kept_values
@@ -18,6 +18,8 @@ from wjoin.planner.conditions.conjuncts import Filter
 from wjoin.planner.sets.changed_join import changed, unfit
 from wjoin.planner.sets.shared_join import Member, apart, condition_text
 from wjoin.spark.cluster import partitions
+
+_CALLS_JAVA = frozenset({"java_method", "reflect", "try_reflect"})
 
 Group = Sequence[tuple[SetStatement, Member]]
 """Statements, each as it is planned by itself."""
@@ -92,30 +94,37 @@ def begun_alone(asked: Asked, statement: SetStatement, columns: Columns) -> Begu
 
 
 def changed_parts(
-    asked: Asked, statements: Sequence[SetStatement], kept: Kept, checkpoint: str
+    asked: Asked, statements: Sequence[SetStatement], kept: Kept, checkpoint: str, other: str
 ) -> tuple[SetJoin, ...] | None:
     """Return the joins of a checkpoint with statements that need not be those that began it.
 
     A join of which no statement takes results keeps its state. None where it is not known with which
-    statements the state began. ``checkpoint``: in what words errors speak of it. Raises WJoinError WJ702 for
-    a statement that needs more than the state has, and WJ606.
+    statements the state began. ``checkpoint``: in what words errors speak of it, ``other``: that it is of
+    other statements. Raises WJoinError WJ702 for a statement that needs more than the state has, and WJ606.
     """
     begun = kept.begun_with
     if begun is None or not hasattr(asked.engine.spark, "_jsparkSession"):
+        return None
+    if not all(map(_is_plain, begun.joins)):
         return None
     bases = [_base(asked, begun, number, kept) for number in range(len(begun.joins))]
     _refuse_other(asked, bases, kept, checkpoint)
     groups: list[list[tuple[SetStatement, Member]]] = [[] for _ in bases]
     for each in statements:
         member = member_of(asked, each)
-        groups[_place(asked, each, member, bases, begun, checkpoint)].append((each, member))
+        groups[_place(asked, each, member, bases, begun, other)].append((each, member))
     parts = tuple(_part(asked, *each) for each in zip(bases, groups, strict=True))
     for part in parts:
         for taker in part.takers:
             if found := groups_in(part, taker):
                 name = taker.statement.sink.name
-                raise _refused(checkpoint, name, f"it needs more than one result at a time ({found})")
+                raise _refused(other, name, f"it needs more than one result at a time ({found})")
     return parts
+
+
+def _is_plain(join: BegunJoin) -> bool:
+    """Return whether a text is a SELECT that calls nothing of Java's: others may have written it there."""
+    return first_word(join.text) == "SELECT" and names_in(join.text).isdisjoint(_CALLS_JAVA)
 
 
 def _base(asked: Asked, begun: Begun, number: int, kept: Kept) -> _Base:
@@ -152,7 +161,7 @@ def _place(
     member: Member,
     bases: Sequence[_Base],
     begun: Begun,
-    checkpoint: str,
+    other: str,
 ) -> int:
     """Return the number of the join that a statement takes its results of. Raises WJoinError WJ702."""
     reasons = []
@@ -165,16 +174,11 @@ def _place(
         reasons.append((member.key[0] != base.member.key[0], reason))
     # Of the join of the same streams, where there is one.
     _, reason = min(reasons, key=lambda each: each[0])
-    raise _refused(checkpoint, statement.sink.name, reason)
+    raise _refused(other, statement.sink.name, reason)
 
 
-def _refused(checkpoint: str, sink: str, reason: str) -> WJoinError:
-    return WJoinError(
-        "WJ702",
-        f"{checkpoint} cannot go on with this statement into {sink}: {reason}",
-        help="docs/running.md, section Another statement on a checkpoint; or start from a new checkpoint "
-        "folder, and a new folder for the results",
-    )
+def _refused(other: str, sink: str, reason: str) -> WJoinError:
+    return WJoinError("WJ702", f"{other}; the state cannot go on with that into {sink}: {reason}")
 
 
 def _part(asked: Asked, base: _Base, group: Group) -> SetJoin:

@@ -118,7 +118,7 @@ def _on_checkpoint(asked: Asked, planned: PlannedSet, checkpoint: str) -> Planne
     except WJoinError as error:
         if error.code != "WJ702":
             raise
-        parts = changed_parts(asked, planned.statements, planned.kept, checkpoint)
+        parts = changed_parts(asked, planned.statements, planned.kept, checkpoint, error.message)
         if parts is None:
             raise
         for taker, rows in _rows(parts):
