@@ -9,7 +9,7 @@ from wjoin.grammar.canonical import canonical
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_statement
 from wjoin.grammar.syntax import Query
-from wjoin.grammar.tokens import first_word, names_in, scan
+from wjoin.grammar.tokens import scan
 from wjoin.joins.rewrite import Rewriting, rewrite
 from wjoin.joins.set_joins import SetJoin, SetStatement, Taker, groups_in, member_of, of_member
 from wjoin.measured.begun import Begun, BegunJoin, Columns, KnownSink, Value, kept_values
@@ -18,8 +18,6 @@ from wjoin.planner.conditions.conjuncts import Filter
 from wjoin.planner.sets.changed_join import changed, unfit
 from wjoin.planner.sets.shared_join import Member, apart, condition_text
 from wjoin.spark.cluster import partitions
-
-_CALLS_JAVA = frozenset({"java_method", "reflect", "try_reflect"})
 
 Group = Sequence[tuple[SetStatement, Member]]
 """Statements, each as it is planned by itself."""
@@ -105,7 +103,7 @@ def changed_parts(
     begun = kept.begun_with
     if begun is None or not hasattr(asked.engine.spark, "_jsparkSession"):
         return None
-    if not all(map(_is_plain, begun.joins)):
+    if not all(each.plain for each in begun.joins):
         return None
     bases = [_base(asked, begun, number, kept) for number in range(len(begun.joins))]
     _refuse_other(asked, bases, kept, checkpoint)
@@ -120,11 +118,6 @@ def changed_parts(
                 name = taker.statement.sink.name
                 raise _refused(other, name, f"it needs more than one result at a time ({found})")
     return parts
-
-
-def _is_plain(join: BegunJoin) -> bool:
-    """Return whether a text is a SELECT that calls nothing of Java's: others may have written it there."""
-    return first_word(join.text) == "SELECT" and names_in(join.text).isdisjoint(_CALLS_JAVA)
 
 
 def _base(asked: Asked, begun: Begun, number: int, kept: Kept) -> _Base:
