@@ -45,7 +45,7 @@ class _Base:
             if asked.params.get(name, known) != known:
                 return f"the join of its state tests a condition with {known} for the parameter :{name}"
         if not self.begun.sinks:
-            part = self.by_itself(statement, asked.params)
+            part = self.by_itself(statement, begun.parameters)
             if found := groups_in(part, *part.takers):
                 return f"Spark has a state of its own for the first statement ({found})"
         return unfit(self.member, member)
