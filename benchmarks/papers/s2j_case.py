@@ -14,13 +14,14 @@ import numpy.typing as npt
 import pyarrow as pa
 from report import Curve, Panel, Table, Verdict
 from s2j_parts import Judged, Part, percent, table, told
-from s2j_shedding import MODELS, Executors, Thresholds, shedding_ratio
+from s2j_shedding import Executors
 from s2j_tasks import SECOND, alone
 
 from tests.kit.local import LocalWorkers
 from tests.kit.planned import block_of
 from wjoin.executor.counts import Counts
 from wjoin.parts.kernels.runs import Int64Array, int64_view
+from wjoin.planner.cost.shedding import LINEAR, QUADRATIC, Thresholds, shedding_ratio
 from wjoin.planner.plan.block_columns import code_name
 from wjoin.planner.plan.physical import PhysicalPlan
 
@@ -47,8 +48,8 @@ _BITS = 53
 class Case:
     """A run of two streams of ``rate`` rows a second each, in micro-batches of ``step`` seconds.
 
-    ``shedding``: one of MODELS, None where always ``share`` of the rows is shed. ``by_key``: whether a row
-    goes by the hash of its key, not by one of its own.
+    ``shedding``: LINEAR or QUADRATIC, None where always ``share`` of the rows is shed. ``by_key``: whether a
+    row goes by the hash of its key, not by one of its own.
     """
 
     shedding: str | None = None
@@ -167,7 +168,7 @@ def case(*, quick: bool) -> Part:
     """The case study."""
     base = Case(rate=20, step=10) if quick else Case()
     whole = run(base)
-    runs = {name: run(replace(base, shedding=name)) for name in MODELS}
+    runs = {name: run(replace(base, shedding=name)) for name in (LINEAR, QUADRATIC)}
     events = {name: _events(found, whole) for name, found in runs.items()}
     lines = [[name, *(each[name] for each in events.values())] for name in events["linear"]]
     told("case study")

@@ -11,13 +11,14 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
-from s2j_shedding import LINEAR, Thresholds, block_rows, shedding_ratio
+from s2j_shedding import block_rows
 from s2j_tasks import SECOND
 
 from tests.kit.planned import block_of, plan_over, stream_of
 from wjoin.executor.routing import Router
 from wjoin.parts.kernels.runs import Int64Array
 from wjoin.parts.routes.route import Placement
+from wjoin.planner.cost.shedding import LINEAR, Thresholds, shedding_ratio
 
 SPAN = SECOND
 """Utilisation is judged once a second."""

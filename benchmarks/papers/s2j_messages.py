@@ -5,8 +5,9 @@ from report import Curve, Panel, Verdict, number
 from s2j_blocks import in_blocks, rows_of, sent
 from s2j_chain import Loads, Wave, by_utilization, chain, routed
 from s2j_parts import Judged, Part, panel, percent, table, told
-from s2j_shedding import Thresholds
 from s2j_tasks import Load, alone, own_windows
+
+from wjoin.planner.cost.shedding import Thresholds
 
 WIDE = 7
 """Columns of a usual row: event time, key and five others."""

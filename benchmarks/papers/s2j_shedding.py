@@ -1,43 +1,9 @@
-"""When S2J sheds, how much, and with how many workers: sections 3.2 and 3.3.2 as functions."""
+"""With how many workers S2J runs, and how large its blocks are: sections 3.2 and 3.3.2 as functions."""
 
 import math
 from dataclasses import dataclass
 
-
-@dataclass(frozen=True)
-class Thresholds:
-    """Shares of a worker's capacity, 0 < τ0 < τ* < τ1 ≤ τ2 ≤ 1 (section 3.2); those of section 4.4.
-
-    ``idle``: τ0; ``expected``: τ*; ``shedding``: τ1; ``growing``: τ2; ``base``: B, the share of the rows that
-    is shed as soon as anything is. Raises ValueError for others.
-    """
-
-    idle: float = 0.2
-    expected: float = 0.4
-    shedding: float = 0.8
-    growing: float = 0.82
-    base: float = 0.0
-
-    def __post_init__(self) -> None:
-        if not 0 < self.idle < self.expected < self.shedding <= self.growing <= 1 or self.shedding == 1:
-            raise ValueError(f"these are no thresholds of a worker: {self}")
-        if not 0 <= self.base <= 1:
-            raise ValueError(f"the base is no share: {self.base}")
-
-
-LINEAR, QUADRATIC = MODELS = ("linear", "quadratic")
-"""How what is shed grows with the load: the paper has an equation of the first, and draws the second."""
-
-
-def shedding_ratio(model: str, utilization: float, thresholds: Thresholds) -> float:
-    """Return the share of new rows to shed, 0 to 1 (section 3.2.2).
-
-    SR = B + (1 − B) · (τ − τ1) / (1 − τ1) above τ1, else 0; the quadratic model squares the fraction.
-    """
-    if utilization <= thresholds.shedding:
-        return 0.0
-    excess = min(1.0, (utilization - thresholds.shedding) / (1 - thresholds.shedding))
-    return float(thresholds.base + (1 - thresholds.base) * excess ** (2 if model == QUADRATIC else 1))
+from wjoin.planner.cost.shedding import Thresholds
 
 
 def needed(rows: float, capacity: float, thresholds: Thresholds) -> int:

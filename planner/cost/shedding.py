@@ -20,7 +20,7 @@ class Thresholds:
 
     Below ``idle`` (τ0) workers are superfluous, ``expected`` (τ*) is aimed at, above ``shedding`` (τ1) rows
     are shed, above ``growing`` (τ2) more workers are needed: 0 < τ0 < τ* < τ1 <= τ2 <= 1. Raises ValueError
-    for others, for τ1 = 1, and for a base that is no share. The defaults are those of section 4.6.
+    for others, for τ1 = 1, and for a base that is no share. The defaults are those of section 4.4.
     """
 
     idle: float = 0.2

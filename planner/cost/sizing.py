@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from wjoin.planner.cost.model import OF_PAIRS
 
 EXPECTED = 0.4
-"""The share of its time that a worker should be busy: τ* = τ1 / 2 with τ1 = 0.8, as in section 4.6."""
+"""The share of its time that a worker should be busy: τ* = τ1 / 2 with τ1 = 0.8, as in section 4.4."""
 
 _FIXED = "micro-batches"
 

@@ -80,8 +80,12 @@ class Member:
         return tuple(in_order(each, self.order) for each in plan.branches or (plan.windows,))
 
     @cached_property
-    def key(self) -> tuple[Hashable, Hashable, Hashable]:
-        """What statements that share a join have in common: streams, their times, keys and hints."""
+    def key(self) -> tuple[Hashable, Hashable, Hashable, Hashable]:
+        """What statements that share a join have in common: streams, their times, keys and hints.
+
+        Without a key also what they test of several streams: the join could test nothing that they do not
+        all have, and would make every pair inside the windows.
+        """
         plan = self.planned.physical
         streams = [
             (
@@ -100,7 +104,12 @@ class Member:
             for each in self.planned.classes
         )
         hints = frozenset((each.name, each.arguments) for each in self.block.hints)
-        return tuple(streams), classes, hints
+        tested = (
+            ()
+            if classes
+            else (word for word, each in self.conditions.items() if not isinstance(each, Filter))
+        )
+        return tuple(streams), classes, hints, frozenset(tested)
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,17 @@ def test_other_streams_keys_hints_or_delays_share_nothing(text: str) -> None:
     assert member("other", text).key != NEAR.key
 
 
+def test_without_a_key_only_statements_with_the_same_conditions_share() -> None:
+    words = "SELECT {0}.ts FROM camera1 {0}, camera2 {1} WINDOW = 5 SECONDS WHERE {0}.speed {2} {1}.speed"
+    one, other, faster = (
+        member(name, words.format(*given))
+        for name, given in (("one", "AB<"), ("other", "PQ<"), ("faster", "AB>"))
+    )
+    filtered = member("filtered", f"{words.format(*'AB<')} AND A.speed > 3")
+    assert one.key == other.key == filtered.key
+    assert one.key != faster.key
+
+
 def test_the_shared_join_has_the_windows_of_all_and_the_weakest_filters() -> None:
     text = shared_text([NEAR, FAR])
     assert text == (

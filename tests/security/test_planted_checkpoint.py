@@ -16,6 +16,7 @@ from wjoin.executor.state.manifest import Manifest, decode_manifest, written_man
 from wjoin.executor.state.slices import Slice
 from wjoin.executor.state.writing import FIRST_CUTTING, Writing
 from wjoin.grammar.errors import WJoinError
+from wjoin.measured.begun import BegunJoin
 from wjoin.planner.plan.physical import Retention
 
 SLICE = Slice("3", 5, 100, 1, 2, "key", "0123456789abcdef" * 2, 1, "zstd")
@@ -111,6 +112,21 @@ def test_what_no_worker_has_written_is_refused(place: tuple[Any, ...], value: An
     code = "WJ703" if (place, value) == (("workers",), 3) else "WJ701"
     with pytest.raises(WJoinError, match=code):
         decode_manifest(json.dumps(body).encode(), "plan", 2)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE TABLE t AS SELECT 1 FROM a, b WINDOW = 5",
+        "WITH c AS (SELECT 1) SELECT 1 FROM a, b WINDOW = 5",
+        "SELECT 1 FROM a, b WINDOW = 5 WHERE a.v > 3 OR `REFLECT`('java.lang.System', 'exit', 1) = ''",
+        "SELECT 1 FROM a, b WINDOW = 5 WHERE a.v > 3 OR java_method ('java.lang.System', 'exit', 1) = ''",
+        "",
+    ],
+)
+def test_a_text_is_planned_once_more_only_where_it_is_a_plain_select(text: str):
+    assert not BegunJoin(text).plain
+    assert BegunJoin("SELECT a.v FROM a, b WINDOW = 5 WHERE a.v > 3").plain
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b"null", b"7", b'"a"', b"[" * 100_000, b"\x80\x04", b"{}"])

@@ -111,7 +111,7 @@ def test_another_spelling_goes_on(session: wjoin.Session, tmp_path: Path, hint: 
             declare("ts TIMESTAMP, v BIGINT, k BIGINT")
         run(session, text.format(hint=hint))
         assert rows(session, tmp_path) == 20 + 20 * ((number + 1) // 2)
-    assert "A.v < 1000" in refused(session, FIRST.format(hint=hint).replace("1000", "999")).message
+    assert "A.v < 1000" in refused(session, FIRST.format(hint=hint).replace("1000", "1001")).message
 
 
 def test_a_computed_column_that_has_changed_is_named(session: wjoin.Session, tmp_path: Path) -> None:
@@ -144,11 +144,10 @@ def test_other_changes_are_named(begun: wjoin.Session) -> None:
     same = INSERT.format("1 SECOND")
     changes = {
         f"{same} AND A.v > 3": "A: filters",
-        same.replace("B.v", "B.v, A.ts"): "A: columns",
+        same.replace("B.v", "B.v, A.v"): "the state does not have the column v of A",
         same.replace("SELECT", "SELECT /*+ PLAN(NATIVE) */"): "method native",
         same.replace("mb B", "mb B, mb C"): "it had «2 streams, method multiway», this one has «3 streams",
-        f"{same} AND A.k + B.v > 3": "it had nothing, this one has «where (A.k + B.v > 3)»",
-        same.replace("B.v", "B.v AS w"): "it had nothing, this one has «w»",
+        f"{same} AND A.k + A.v > B.v": "it had nothing, this one has «where (A.k + A.v > B.v)»",
         "INSERT INTO out SELECT * FROM ma": "it had 1 window joins, this one has 0",
     }
     for statement, difference in changes.items():

@@ -45,7 +45,7 @@ class _Base:
             if asked.params.get(name, known) != known:
                 return f"the join of its state tests a condition with {known} for the parameter :{name}"
         if not self.begun.sinks:
-            part = self.by_itself(statement, asked.params)
+            part = self.by_itself(statement, begun.parameters)
             if found := groups_in(part.sample(*part.takers)):
                 return f"Spark has a state of its own for the first statement ({found})"
         return unfit(self.member, member)
@@ -92,29 +92,31 @@ def begun_alone(asked: Asked, statement: SetStatement, columns: Columns) -> Begu
 
 
 def changed_parts(
-    asked: Asked, statements: Sequence[SetStatement], kept: Kept, checkpoint: str
+    asked: Asked, statements: Sequence[SetStatement], kept: Kept, checkpoint: str, other: str
 ) -> tuple[SetJoin, ...] | None:
     """Return the joins of a checkpoint with statements that need not be those that began it.
 
     A join of which no statement takes results keeps its state. None where it is not known with which
-    statements the state began. ``checkpoint``: in what words errors speak of it. Raises WJoinError WJ702 for
-    a statement that needs more than the state has, and WJ606.
+    statements the state began. ``checkpoint``: in what words errors speak of it, ``other``: that it is of
+    other statements. Raises WJoinError WJ702 for a statement that needs more than the state has, and WJ606.
     """
     begun = kept.begun_with
     if begun is None or not hasattr(asked.engine.spark, "_jsparkSession"):
+        return None
+    if not all(each.plain for each in begun.joins):
         return None
     bases = [_base(asked, begun, number, kept) for number in range(len(begun.joins))]
     _refuse_other(asked, bases, kept, checkpoint)
     groups: list[list[tuple[SetStatement, Member]]] = [[] for _ in bases]
     for each in statements:
         member = member_of(asked, each)
-        groups[_place(asked, each, member, bases, begun, checkpoint)].append((each, member))
+        groups[_place(asked, each, member, bases, begun, other)].append((each, member))
     parts = tuple(_part(asked, *each) for each in zip(bases, groups, strict=True))
     for part in parts:
         for taker in part.takers:
             if found := groups_in(part.sample(taker)):
                 name = taker.statement.sink.name
-                raise _refused(checkpoint, name, f"it needs more than one result at a time ({found})")
+                raise _refused(other, name, f"it needs more than one result at a time ({found})")
     return parts
 
 
@@ -152,7 +154,7 @@ def _place(
     member: Member,
     bases: Sequence[_Base],
     begun: Begun,
-    checkpoint: str,
+    other: str,
 ) -> int:
     """Return the number of the join that a statement takes its results of. Raises WJoinError WJ702."""
     reasons = []
@@ -165,16 +167,11 @@ def _place(
         reasons.append((member.key[0] != base.member.key[0], reason))
     # Of the join of the same streams, where there is one.
     _, reason = min(reasons, key=lambda each: each[0])
-    raise _refused(checkpoint, statement.sink.name, reason)
+    raise _refused(other, statement.sink.name, reason)
 
 
-def _refused(checkpoint: str, sink: str, reason: str) -> WJoinError:
-    return WJoinError(
-        "WJ702",
-        f"{checkpoint} cannot go on with this statement into {sink}: {reason}",
-        help="docs/running.md, section Another statement on a checkpoint; or start from a new checkpoint "
-        "folder, and a new folder for the results",
-    )
+def _refused(other: str, sink: str, reason: str) -> WJoinError:
+    return WJoinError("WJ702", f"{other}; the state cannot go on with that into {sink}: {reason}")
 
 
 def _part(asked: Asked, base: _Base, group: Group) -> SetJoin:

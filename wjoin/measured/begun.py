@@ -3,6 +3,10 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from wjoin.grammar.tokens import first_word, names_in
+
+_CALLS_JAVA = frozenset({"java_method", "reflect", "try_reflect"})
+
 Value = int | float | str | bool | None
 """The value of a parameter that can be kept."""
 
@@ -19,6 +23,11 @@ class BegunJoin:
 
     text: str
     sinks: str = ""
+
+    @property
+    def plain(self) -> bool:
+        """Whether the text is a SELECT that calls no methods of Java: others may have written it there."""
+        return first_word(self.text) == "SELECT" and names_in(self.text).isdisjoint(_CALLS_JAVA)
 
 
 @dataclass(frozen=True)

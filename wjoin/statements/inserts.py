@@ -19,7 +19,7 @@ from wjoin.homes.handed import TWICE, analyzed, reads_twice
 from wjoin.homes.homes import FILES, SPARK
 from wjoin.joins.changed_joins import begun_alone, changed_parts
 from wjoin.joins.rewrite import Joins, joined_rows
-from wjoin.joins.set_joins import SetStatement
+from wjoin.joins.set_joins import SetJoin, SetStatement
 from wjoin.measured.begun import Begun
 from wjoin.measured.beside import UNREACHABLE, exists
 from wjoin.measured.followed import follower_of, settle
@@ -133,10 +133,7 @@ def _on_checkpoint(
     except WJoinError as error:
         if error.code != "WJ702":
             raise
-        changed = SetStatement(statement, sink)
-        parts = None
-        if _has_one_join(statement):
-            parts = changed_parts(asked, [changed], planned.kept, checkpoint)
+        parts = _changed(asked, SetStatement(statement, sink), planned.kept, checkpoint, error.message)
         if parts is None:
             raise
         (part,) = parts
@@ -146,6 +143,20 @@ def _on_checkpoint(
         refuse_columns(sink, frame, planned.kept)
         return replace(planned, frame=frame, joins=part.rewriting.joins, changed=True)
     return planned
+
+
+def _changed(
+    asked: Asked, statement: SetStatement, kept: Kept, checkpoint: str, other: str
+) -> tuple[SetJoin, ...] | None:
+    """Return the join of a checkpoint for another statement (``changed_parts``), None where it has none."""
+    if not _has_one_join(statement.insert):
+        return None
+    try:
+        return changed_parts(asked, [statement], kept, checkpoint, other)
+    except WJoinError as error:
+        if error.code == "WJ606":
+            return None
+        raise
 
 
 def explained_checkpoint(context: Context, target: tuple[Identifier, ...]) -> str | None:

@@ -165,7 +165,7 @@ def _on_checkpoint(asked: Asked, planned: PlannedSet, checkpoint: str) -> Planne
     except WJoinError as error:
         if error.code != "WJ702":
             raise
-        parts = changed_parts(asked, planned.statements, planned.kept, checkpoint)
+        parts = changed_parts(asked, planned.statements, planned.kept, checkpoint, error.message)
         if parts is None:
             raise
         changed = replace(planned, parts=parts, changed=True)
