@@ -156,6 +156,20 @@ def test_a_statement_set_keeps_results(shop: Shop) -> None:
     assert refused.value.code == "WJ606"
 
 
+def test_a_sink_that_keeps_for_good_again(shop: Shop) -> None:
+    shop.sink("kept", "parquet", "RETAIN 1 MILLISECOND")
+    shop.insert(INTO, 4)
+    assert len(shop.rows("SELECT * FROM kept")) == 4
+    shop.sink("kept", "parquet", "")
+    shop.insert(INTO, 2)
+    assert len(shop.rows("SELECT * FROM kept")) == 24
+    with pytest.raises(WJoinError, match="does not keep its results by the time"):
+        shop.session.sql("SELECT * FROM kept AS OF (now())")
+    shop.sink("kept", "parquet", "RETAIN 1 DAY")
+    shop.insert(INTO, 2)
+    assert len(shop.rows("SELECT * FROM kept AS OF (now())")) == 32
+
+
 def test_old_results_go(shop: Shop) -> None:
     shop.sink("kept", "parquet", "RETAIN 1 SECOND GRACE 1 SECOND")
     shop.insert("INSERT INTO kept SELECT id, batch FROM orders", 2)
@@ -210,6 +224,7 @@ def test_what_cannot_be_read(shop: Shop) -> None:
     for text, code in {
         "SELECT * FROM kept AS OF TIMESTAMP 'never'": "WJ106",
         "SELECT * FROM kept AS OF (NULL)": "WJ106",
+        "SELECT * FROM kept AS OF 'never'": "WJ106",
         "SELECT * FROM kpt FOR COMMIT TIME BETWEEN '2026-01-01' AND '2026-01-02'": "WJ602",
         "CREATE TEMPORARY VIEW v AS SELECT * FROM kept": "WJ606",
         "INSERT INTO kept SELECT 1L AS id, 1 AS batch, 1 AS half": "WJ606",

@@ -13,10 +13,15 @@ import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
+from pyspark.sql import SparkSession
+
 from wjoin.grammar.errors import WJoinError
 from wjoin.results.commits import Commit, Kept, Results, decoded, encoded, new_commits
+from wjoin.sources.catalog import SinkDeclaration
+from wjoin.sources.format_options import FILE_FORMATS, own_option
 from wjoin.sources.retention import Retention
 from wjoin.spark.hadoop_files import Files
+from wjoin.spark.process import resolved
 from wjoin.spark.spark_failures import RAISED_BY_SPARK, first_line
 
 LOG, INDEX = "_spark_metadata", "_wjoin_commits"
@@ -49,6 +54,14 @@ class CommitLog:
     files: Files
     folder: str
 
+    @classmethod
+    def of(cls, spark: SparkSession, sink: SinkDeclaration) -> "CommitLog | None":
+        """Return the commits of a sink; None where it has no folder of files, or Spark Connect is between."""
+        path = own_option(sink.options, "path")
+        if not path or sink.provider.lower() not in FILE_FORMATS or not hasattr(spark, "_jsparkSession"):
+            return None
+        return cls(Files.of(spark), resolved(path).rstrip("/"))
+
     @property
     def kept(self) -> Kept | None:
         """What the sink keeps, None where nobody has said so."""
@@ -64,6 +77,11 @@ class CommitLog:
         before, numbers = self.kept, self._numbers(_KEPT)
         if before is None or (before.times, before.schema) != (kept.times, kept.schema):
             self._write(f"kept-{numbers[-1][0] + 1 if numbers else 0}", json.dumps(asdict(kept)))
+
+    def keep_no_more(self) -> None:
+        """Forget what the sink was to keep: it keeps all."""
+        for (number,) in self._numbers(_KEPT):
+            self.drop(f"kept-{number}")
 
     def results(self) -> Results | None:
         """Return the commits that are there, None where the sink keeps none by time."""

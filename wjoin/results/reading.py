@@ -17,9 +17,8 @@ from wjoin.results.commits import Commit, Results, path_of
 from wjoin.sources.catalog import Catalog, SinkDeclaration, find
 from wjoin.sources.format_options import FILE_FORMATS, own_option, without
 from wjoin.sources.record_formats import writing_options
-from wjoin.spark.hadoop_files import Files
 from wjoin.spark.process import resolved
-from wjoin.spark.spark_failures import UNREAD, first_line
+from wjoin.spark.spark_failures import RAISED_BY_SPARK, first_line
 
 _KNOW_COLUMNS = frozenset({"parquet", "orc", "avro"})
 """Formats whose files say which columns they have."""
@@ -62,13 +61,13 @@ def result_rows(
 
     Raises WJoinError WJ606 for a sink that keeps no commits by time, and WJ622 where some of them are gone.
     """
-    log = _log(spark, sink)
+    log = CommitLog.of(spark, sink)
     results = None if log is None else log.results()
     if results is None and last is None:
         options = without(writing_options(sink), "path")
         return spark.read.format(sink.provider).options(**options).load(_folder(sink))
     if results is None:
-        raise _keeps_none(sink)
+        raise _keeps_none(spark, sink)
     commits = results.selected(first, last)
     if commits is None:
         message = f"results of {sink.name} that were committed then are gone: {_oldest(spark, results)}"
@@ -89,26 +88,21 @@ def _snapshot(
 
 def _is_read(spark: SparkSession, sink: SinkDeclaration) -> bool:
     """Return whether the name of a sink stands for its results: there are some, and no table has the name."""
-    log = _log(spark, sink)
+    log = CommitLog.of(spark, sink)
     if log is None or spark.catalog.tableExists(quoted(sink.name)):
         return False
     return log.kept is not None or (sink.provider.lower() in _KNOW_COLUMNS and bool(log.waiting(-1)))
-
-
-def _log(spark: SparkSession, sink: SinkDeclaration) -> CommitLog | None:
-    """Return the commits of a sink, None where it has no folder of files, or one out of reach."""
-    folder, files = _folder(sink), sink.provider.lower() in FILE_FORMATS
-    return (
-        CommitLog(Files.of(spark), folder) if files and folder and hasattr(spark, "_jsparkSession") else None
-    )
 
 
 def _folder(sink: SinkDeclaration) -> str:
     return resolved(own_option(sink.options, "path") or "").rstrip("/")
 
 
-def _keeps_none(sink: SinkDeclaration) -> WJoinError:
+def _keeps_none(spark: SparkSession, sink: SinkDeclaration) -> WJoinError:
     message = f"the sink {sink.name} does not keep its results by the time of their commit"
+    if not hasattr(spark, "_jsparkSession"):
+        message = f"a session of Spark Connect cannot read {sink.name} by the time of commits"
+        return WJoinError("WJ606", message, help="run it where Spark's driver runs")
     remedy = "declare it with RETAIN, and start its query again: CREATE OR REPLACE SINK … RETAIN 1 DAY"
     if sink.provider.lower() not in FILE_FORMATS:
         remedy = f"only a sink of files does; {sink.provider} may have time travel of its own"
@@ -143,7 +137,7 @@ def _times(run: Run, each: ResultRead) -> tuple[int | None, int | None]:
     remedy = "write TIMESTAMP '2026-01-31 12:00:00', in the session's time zone"
     try:
         *first, last = run(f"SELECT {listed}").first() or (None,)
-    except UNREAD as error:
+    except RAISED_BY_SPARK as error:
         message = f"a commit time cannot be read: {first_line(error)}"
         raise WJoinError("WJ106", message, help=remedy) from error
     if last is None or None in first:

@@ -19,10 +19,7 @@ from wjoin.measured.reports import MicroBatchReport
 from wjoin.results.commit_log import CommitLog
 from wjoin.results.commits import Commit, Kept, forgotten_before, path_of
 from wjoin.sources.catalog import SinkDeclaration
-from wjoin.sources.format_options import own_option
-from wjoin.spark.hadoop_files import Files
 from wjoin.spark.notices import tell
-from wjoin.spark.process import resolved
 from wjoin.spark.spark_failures import first_line
 
 _MOST = 64
@@ -142,21 +139,19 @@ def keepers(spark: SparkSession, sinks: Sequence[tuple[SinkDeclaration, StructTy
     """
     found = []
     for sink, schema in sinks:
-        if sink.retain is not None:
-            log = CommitLog(_files(spark, sink), resolved(own_option(sink.options, "path") or ""))
+        log = CommitLog.of(spark, sink)
+        if sink.retain is not None and log is None:
+            message = f"the sink {sink.name} has RETAIN, which a session of Spark Connect cannot keep"
+            raise WJoinError("WJ606", message, help="run it where Spark's driver runs, or leave RETAIN out")
+        if log is not None and sink.retain is None:
+            log.keep_no_more()
+        elif log is not None and sink.retain is not None:
             kept = Kept(sink.retain, schema.json(), milliseconds())
             log.keep(kept)
             # Spark's log keeps so many entries at the least when it has compacted them.
             least = int(spark.conf.get("spark.sql.streaming.minBatchesToRetain") or "100")
             found.append(Keeper(sink.name, log, log.kept or kept, max(1, min(_MOST, least // 2))))
     return found
-
-
-def _files(spark: SparkSession, sink: SinkDeclaration) -> Files:
-    if not hasattr(spark, "_jsparkSession"):
-        message = f"the sink {sink.name} has RETAIN, which a session of Spark Connect cannot keep"
-        raise WJoinError("WJ606", message, help="run it where Spark's driver runs, or leave RETAIN out")
-    return Files.of(spark)
 
 
 def milliseconds() -> int:
