@@ -57,10 +57,11 @@ class _Base:
                 yield from (token.text[1:] for token in scan(condition_text(each)) if token.text[:1] == ":")
 
     def is_begun_by(self, asked: Asked, statement: SetStatement, member: Member, begun: Begun) -> bool:
-        """Return whether a statement is the one that began the join, word for word."""
+        """Return whether a statement is the one that began the join, word for word, and with its hints."""
         return (
             self.begun.sinks in ("", statement.sink.name)
             and canonical(member.text) == canonical(self.rewriting.written)
+            and member.key == self.member.key
             and kept_values(asked.params) == begun.parameters
         )
 
