@@ -47,8 +47,8 @@ def unfit(base: Member, member: Member) -> str:
     """
     if reason := apart(base) or apart(member):
         return f"{reason}, so only the statement that began the state can go on with it"
-    streams, classes, hints = base.key
-    own_streams, own_classes, own_hints = member.key
+    streams, classes, hints, _ = base.key
+    own_streams, own_classes, own_hints, _ = member.key
     if streams != own_streams:
         return "it has other streams, event times or delays"
     if classes != own_classes:
