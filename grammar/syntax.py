@@ -248,6 +248,11 @@ class Query(Statement):
     blocks: tuple[SelectBlock, ...]
     left_out: Span = field(default=NOTHING, compare=False)
 
+    @property
+    def only_block(self) -> SelectBlock | None:
+        """The one W-join that it has, None where it has several."""
+        return self.blocks[0] if len(self.blocks) == 1 and not self.blocks[0].nested else None
+
 
 @dataclass(frozen=True)
 class SparkStatement(Statement):

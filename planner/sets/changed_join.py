@@ -47,13 +47,12 @@ def unfit(base: Member, member: Member) -> str:
     """
     if reason := apart(base) or apart(member):
         return f"{reason}, so only the statement that began the state can go on with it"
-    streams, classes, hints, _ = base.key
-    own_streams, own_classes, own_hints, _ = member.key
-    if streams != own_streams:
+    kept, own = base.key, member.key
+    if kept.streams != own.streams:
         return "it has other streams, event times or delays"
-    if classes != own_classes:
+    if kept.classes != own.classes:
         return "it has other equalities between the streams, by which the state is laid out"
-    if hints != own_hints:
+    if kept.hints != own.hints:
         return "it has other hints"
     return (
         _wider(base, member)

@@ -9,6 +9,7 @@ streams, shuffle and state (S2J, section 3.1.1).
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 from wjoin.grammar.canonical import canonical
 from wjoin.grammar.syntax import FromItem, SelectBlock
@@ -26,6 +27,19 @@ from wjoin.planner.shape.join_keys import can_be_key
 from wjoin.planner.shape.shape import LaterCondition
 from wjoin.planner.text.scope import quoted_if_needed
 from wjoin.planner.windows.bounds import Windows
+
+
+class JoinKey(NamedTuple):
+    """What statements that share a join have in common: streams, their times, keys and hints.
+
+    Without a key also what they have ``tested`` of several streams: the join could test nothing that they do
+    not all have, and would make every pair inside the windows.
+    """
+
+    streams: Hashable
+    classes: Hashable
+    hints: Hashable
+    tested: Hashable
 
 
 @dataclass(frozen=True)
@@ -80,12 +94,8 @@ class Member:
         return tuple(in_order(each, self.order) for each in plan.branches or (plan.windows,))
 
     @cached_property
-    def key(self) -> tuple[Hashable, Hashable, Hashable, Hashable]:
-        """What statements that share a join have in common: streams, their times, keys and hints.
-
-        Without a key also what they test of several streams: the join could test nothing that they do not
-        all have, and would make every pair inside the windows.
-        """
+    def key(self) -> "JoinKey":
+        """What it has in common with all statements with which it can share a join."""
         plan = self.planned.physical
         streams = [
             (
@@ -104,12 +114,8 @@ class Member:
             for each in self.planned.classes
         )
         hints = frozenset((each.name, each.arguments) for each in self.block.hints)
-        tested = (
-            ()
-            if classes
-            else (word for word, each in self.conditions.items() if not isinstance(each, Filter))
-        )
-        return tuple(streams), classes, hints, frozenset(tested)
+        tested = (words for words, each in self.conditions.items() if not isinstance(each, Filter))
+        return JoinKey(tuple(streams), classes, hints, frozenset() if classes else frozenset(tested))
 
 
 @dataclass(frozen=True)

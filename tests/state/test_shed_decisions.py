@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,17 +11,17 @@ from wjoin.executor.shedding import NOTHING, Decision, Measured, Shedder, next_d
 from wjoin.executor.state.manifest import Manifest
 from wjoin.executor.state.worker_files import WorkerFiles, stage_folder, worker_folder
 from wjoin.grammar.errors import WJoinError
-from wjoin.planner.cost.shedding import LINEAR, OFF, QUADRATIC, Thresholds
+from wjoin.planner.cost.shedding import LINEAR, OFF, QUADRATIC
 from wjoin.planner.plan.shedding import Shedding, SheddingRules, StreamShedding
 
 NOW = 1_770_000_000.0
 SECOND = 1_000_000
 
 
-def shedding(*models: str, **rules: int | Thresholds) -> Shedding:
+def shedding(*models: str, **rules: Any) -> Shedding:
     """Return how streams that meet on one key are shed, whose rows are met for ten seconds."""
     streams = tuple(StreamShedding(number, model, 0) for number, model in enumerate(models))
-    return Shedding(SheddingRules(**rules), streams, 10 * SECOND, clocked=True, fixed=0.1)  # type: ignore[arg-type]
+    return Shedding(SheddingRules(**rules), streams, 10 * SECOND, clocked=True, fixed=0.1)
 
 
 def after(seen: float, before: float | None, busy: float, clock: float = NOW) -> Measured:

@@ -288,6 +288,27 @@ def test_no_more_rows_wait_for_a_sink_than_may(failing: Streams) -> None:
     assert_nothing_is_lost(failing)
 
 
+@pytest.mark.parametrize("inserts", [ALIKE, ALIKE[:1]], ids=["two", "one"])
+def test_a_sink_that_shows_a_few_rows_has_the_join_see_all(streams: Streams, inserts: Sequence[str]) -> None:
+    """Spark's console reads no more rows than it shows, and what is not read is not joined."""
+    streams.arrive(2)
+    state = {}
+    for provider, options in (("noop", ""), ("console", "OPTIONS (numRows '1')")):
+        for name in EXPECTED:
+            streams.session.sql(f"CREATE OR REPLACE SINK {name} USING {provider} {options}")
+        streams.run(inserts, name=provider)
+        state[provider] = streams.session.running[-1].totals.total.rows_of_state
+    assert state["noop"] > 50
+    assert state["console"] == state["noop"]
+
+
+def test_explain_refuses_what_a_set_cannot_run(streams: Streams) -> None:
+    streams.sinks(EXPECTED)
+    grouped = ALIKE[0].replace("A.n AS first, B.n AS then", "max(A.n)")
+    with pytest.raises(WJoinError, match=r"more than one result at a time \(Aggregate\)"):
+        streams.session.explain(set_of([grouped, ALIKE[1]]))
+
+
 def test_formats_and_partitions_are_those_of_the_sinks(streams: Streams) -> None:
     session, root = streams.session, streams.root
     session.sql(f"CREATE OR REPLACE SINK near USING json OPTIONS (path '{root / 'json'}')")

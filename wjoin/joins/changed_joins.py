@@ -11,7 +11,7 @@ from wjoin.grammar.parser import parse_statement
 from wjoin.grammar.syntax import Query
 from wjoin.grammar.tokens import scan
 from wjoin.joins.rewrite import Rewriting, rewrite
-from wjoin.joins.set_joins import SetJoin, SetStatement, Taker, groups_in, member_of, of_member
+from wjoin.joins.set_joins import SetJoin, SetStatement, by_itself, groups_in, member_of, of_member
 from wjoin.measured.begun import Begun, BegunJoin, Columns, KnownSink, Value, kept_values
 from wjoin.measured.kept import Kept
 from wjoin.planner.conditions.conjuncts import Filter
@@ -31,13 +31,6 @@ class _Base:
     rewriting: Rewriting
     member: Member
 
-    def by_itself(self, statement: SetStatement, params: Mapping[str, object]) -> SetJoin:
-        """Return the join with the statement that began it as the only one."""
-        planned = self.rewriting.planned[0]
-        names = {each.name: each.name for each in self.member.bound.sources}
-        taker = Taker(statement, planned, planned.output, self.rewriting.text, names, params=params)
-        return SetJoin(self.rewriting, (taker,))
-
     def refusal(self, asked: Asked, statement: SetStatement, member: Member, begun: Begun) -> str:
         """Return why a statement cannot take its results of the join, empty where it can."""
         for name in self._tested_with():
@@ -45,7 +38,7 @@ class _Base:
             if asked.params.get(name, known) != known:
                 return f"the join of its state tests a condition with {known} for the parameter :{name}"
         if not self.begun.sinks:
-            part = self.by_itself(statement, begun.parameters)
+            part = by_itself(self.rewriting, statement, begun.parameters)
             if found := groups_in(part.sample(*part.takers)):
                 return f"Spark has a state of its own for the first statement ({found})"
         return unfit(self.member, member)
@@ -86,7 +79,7 @@ def _beginning(joins: Iterable[BegunJoin], values: dict[str, Value], columns: Ma
 def begun_alone(asked: Asked, statement: SetStatement, columns: Columns) -> Begun | None:
     """Return the same for a statement by itself."""
     body, values = statement.insert.body, kept_values(asked.params)
-    if values is None or not isinstance(body, Query) or len(body.blocks) != 1 or body.blocks[0].nested:
+    if values is None or not isinstance(body, Query) or body.only_block is None:
         return None
     join = BegunJoin(body.written(asked.text).strip())
     return _beginning([join], values, {statement.sink.name: columns})
@@ -165,7 +158,7 @@ def _place(
         reason = base.refusal(asked, statement, member, begun)
         if not reason:
             return number
-        reasons.append((member.key[0] != base.member.key[0], reason))
+        reasons.append((member.key.streams != base.member.key.streams, reason))
     # Of the join of the same streams, where there is one.
     _, reason = min(reasons, key=lambda each: each[0])
     raise _refused(other, statement.sink.name, reason)
@@ -180,7 +173,7 @@ def _part(asked: Asked, base: _Base, group: Group) -> SetJoin:
     rewriting = base.rewriting
     if group and apart(base.member):
         ((statement, _),) = group
-        return base.by_itself(statement, asked.params)
+        return by_itself(rewriting, statement, asked.params)
     (done,) = rewriting.done
     planned, shared = changed(done.planned, base.member, [member for _, member in group])
     rewriting.done[0] = replace(done, planned=planned)

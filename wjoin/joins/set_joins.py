@@ -198,7 +198,8 @@ def _own(name: str, aliases: Mapping[str, str]) -> str:
 def member_of(asked: Asked, statement: SetStatement) -> Member:
     """Return a statement with its one window join planned by itself. Raises WJoinError WJ606 for another."""
     body, name = statement.insert.body, statement.sink.name
-    if not isinstance(body, Query) or len(body.blocks) != 1 or body.blocks[0].nested:
+    block = body.only_block if isinstance(body, Query) else None
+    if not isinstance(body, Query) or block is None:
         found = "no window join" if not isinstance(body, Query) else "several window joins"
         raise _not_in_set(statement, f"the statement into {name} has {found}")
     kept = Kept(asked.engine.spark, None, asked.settings.home())
@@ -210,19 +211,23 @@ def member_of(asked: Asked, statement: SetStatement) -> Member:
             statement, f"the statement into {name} joins fewer than two streams by stages of wjoin"
         )
     names = tuple(each for each in join.edits if each not in join.planned.edits)
-    return Member(name, rewriting.written, body.blocks[0], join.planned, names)
+    return Member(name, rewriting.written, block, join.planned, names)
 
 
 def _own_part(asked: Asked, group: Sequence[tuple[SetStatement, Member]], kept: Kept, number: int) -> SetJoin:
     """Return the join of a statement that shares it with no other."""
-    ((statement, member),) = group
+    ((statement, _),) = group
     body = statement.insert.body
     if not isinstance(body, Query):
         raise AssertionError("a member of a set has a window join")
-    rewriting = rewrite(asked, body, kept, first=number)
-    output = rewriting.done[0].planned.output
-    names = {each.name: each.name for each in member.bound.sources}
-    taker = Taker(statement, rewriting.planned[0], output, rewriting.text, names, params=asked.params)
+    return by_itself(rewrite(asked, body, kept, first=number), statement, asked.params)
+
+
+def by_itself(rewriting: Rewriting, statement: SetStatement, params: Mapping[str, object]) -> SetJoin:
+    """Return a join with one statement, which is the one that was rewritten."""
+    (planned,) = rewriting.planned
+    names = {each.name: each.name for each in planned.bound.sources}
+    taker = Taker(statement, planned, planned.output, rewriting.text, names, params=params)
     return SetJoin(rewriting, (taker,))
 
 

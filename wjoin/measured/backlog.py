@@ -10,7 +10,7 @@ from wjoin.grammar.plurals import counted, listed
 from wjoin.measured.progress import Progress, behind, offsets_of
 from wjoin.measured.reports import MicroBatchReport
 from wjoin.planner.figures import size
-from wjoin.spark.notices import tell
+from wjoin.spark.notices import AGAIN_SECONDS, tell
 
 RISES = 3
 """After so many rises, each above the one before, a query falls behind."""
@@ -23,9 +23,6 @@ LEAST_LAG = 1.0
 
 _PAUSE = 0.1
 """The share of its time for which a query that falls behind may rest."""
-
-_AGAIN_SECONDS = 60.0
-"""When a query that goes on falling behind is told of again."""
 
 _BYTES = "bytes"
 
@@ -85,7 +82,7 @@ class Backlog:
     def tend(self) -> None:
         """Tell that the query falls behind, at most once a minute."""
         now = time.monotonic()
-        if self.words and now - self._told >= _AGAIN_SECONDS:
+        if self.words and now - self._told >= AGAIN_SECONDS:
             self._told = now
             tell(WJoinWarning("WJ816", f"{self._subject} {self.words}"))
 

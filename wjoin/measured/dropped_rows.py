@@ -9,13 +9,10 @@ from wjoin.grammar.plurals import counted
 from wjoin.measured.progress import losable, observations, time_text
 from wjoin.measured.reports import MicroBatchReport
 from wjoin.measured.totals import Totals
-from wjoin.spark.notices import tell
+from wjoin.spark.notices import AGAIN_SECONDS, tell
 
 _PASSED = "passed:"
 """With what the count of the rows begins that can be joined, before the alias of their stream."""
-
-_AGAIN_SECONDS = 60.0
-"""When a query that goes on dropping rows is told of again."""
 
 
 class Losses:
@@ -94,7 +91,7 @@ class Losses:
 
     def _tell_one(self, now: float | None, code: str, message: str, count: int) -> None:
         told, when = self._told.get(code, (0, float("-inf")))
-        if count > told and (now is None or now - when >= _AGAIN_SECONDS):
+        if count > told and (now is None or now - when >= AGAIN_SECONDS):
             self._told = {**self._told, code: (count, now or 0.0)}
             tell(WJoinWarning(code, message))
 

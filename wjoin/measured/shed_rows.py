@@ -8,10 +8,7 @@ from wjoin.grammar.plurals import counted
 from wjoin.measured.points import Point
 from wjoin.measured.progress import Done
 from wjoin.measured.reports import MicroBatchReport
-from wjoin.spark.notices import tell
-
-_AGAIN_SECONDS = 60.0
-"""When a query that goes on shedding is told of again."""
+from wjoin.spark.notices import AGAIN_SECONDS, tell
 
 _CODE = "WJ819"
 
@@ -46,7 +43,7 @@ class ShedRows:
     def tend(self) -> None:
         """Tell of an overload that has begun, or ended, or goes on for a minute after it was last told of."""
         now = time.monotonic()
-        if self._now is not None and (self._untold or now - self._told >= _AGAIN_SECONDS):
+        if self._now is not None and (self._untold or now - self._told >= AGAIN_SECONDS):
             self._untold, self._told = False, now
             self._tell(f"sheds rows, with a utilization of {self._utilization:.2f}", self._now)
         self._tell_ended()

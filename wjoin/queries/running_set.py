@@ -9,10 +9,7 @@ from wjoin.grammar.errors import WJoinWarning
 from wjoin.grammar.plurals import counted
 from wjoin.measured.reports import MicroBatchReport
 from wjoin.planner.figures import size
-from wjoin.spark.notices import tell
-
-_AGAIN_SECONDS = 60.0
-"""When a sink that goes on failing is told of again."""
+from wjoin.spark.notices import AGAIN_SECONDS, tell
 
 
 @dataclass(frozen=True)
@@ -66,7 +63,7 @@ class ToldWaiting:
         """Tell of each sink that fails."""
         now = time.monotonic()
         for each in self._set.waiting():
-            if now - self._told.get(each.sink, float("-inf")) >= _AGAIN_SECONDS:
+            if now - self._told.get(each.sink, float("-inf")) >= AGAIN_SECONDS:
                 self._told[each.sink] = now
                 self._tell(each)
 

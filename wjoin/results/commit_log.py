@@ -126,6 +126,11 @@ class CommitLog:
         """Return when the entries of Spark's log after micro-batch ``after`` were written."""
         return sorted(each.written for each in self._logged() if each.number > after)
 
+    @property
+    def last(self) -> int:
+        """The number of the newest entry of Spark's log, -1 where there is none."""
+        return max((each.number for each in self._logged()), default=-1)
+
     def named(self) -> set[str]:
         """Return the lines by which Spark's log names files now, to those who begin to read it."""
         logged = self._logged()
@@ -205,3 +210,9 @@ def _needed(logged: dict[int, _Logged], number: int) -> list[int] | None:
         if logged[before].compact:
             break
     return needed[::-1]
+
+
+def last_logged(spark: SparkSession, sink: SinkDeclaration) -> int | None:
+    """Return the last number in Spark's log of a sink of files, -1 for none; None of another sink."""
+    log = CommitLog.of(spark, sink)
+    return None if log is None else log.last

@@ -3,6 +3,9 @@
 import sys
 import warnings
 
+AGAIN_SECONDS = 60.0
+"""When what goes on while a query runs is told of again."""
+
 
 def warn(warning: Warning) -> None:
     """Warn with the caller's own line as the place, as ``stacklevel`` would from a fixed depth."""

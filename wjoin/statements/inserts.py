@@ -41,8 +41,6 @@ from wjoin.statements.sink_columns import columns_of, refuse_columns
 from wjoin.statements.sinks import rows_for
 from wjoin.statements.spark import send
 
-_LOGGED = re.compile(r"(\d+)(?:\.compact)?")
-
 _DELTA = "delta"
 """The format whose sink knows by a query's identity which micro-batches it has: others may write as well."""
 
@@ -149,7 +147,8 @@ def _changed(
     asked: Asked, statement: SetStatement, kept: Kept, checkpoint: str, other: str
 ) -> tuple[SetJoin, ...] | None:
     """Return the join of a checkpoint for another statement (``changed_parts``), None where it has none."""
-    if not _has_one_join(statement.insert):
+    body = statement.insert.body
+    if not isinstance(body, Query) or body.only_block is None:
         return None
     try:
         return changed_parts(asked, [statement], kept, checkpoint, other)
@@ -368,12 +367,6 @@ def _keep(spark: SparkSession, span: Span, kept: Kept, joins: Joins, begun: Begu
         raise WJoinError("WJ607", message, span=span) from error
 
 
-def _has_one_join(statement: InsertInto) -> bool:
-    """Return whether a statement has one window join, and no other inside."""
-    body = statement.body
-    return isinstance(body, Query) and len(body.blocks) == 1 and not body.blocks[0].nested
-
-
 def identity_of(spark: SparkSession, joins: Joins | None) -> dict[str, Any]:
     """Return what a checkpoint of these W-joins belongs to."""
     plans, whole = ([], Whole()) if joins is None else (list(joins.plans.values()), joins.whole)
@@ -386,15 +379,6 @@ def _checkpoint(context: Context, sink: SinkDeclaration, directory: str | None) 
     if directory is None:
         return own_option(sink.options, "checkpointLocation")
     return context.queries.name_folder(directory, sink.name)
-
-
-def last_logged(spark: SparkSession, sink: SinkDeclaration) -> int | None:
-    """Return the last number in the log of a sink of files, -1 for none; None of another sink."""
-    path = own_option(sink.options, "path")
-    if sink.provider.lower() not in FILE_FORMATS or path is None:
-        return None
-    names = Files.of(spark).names(f"{resolved(path).rstrip('/')}/_spark_metadata")
-    return max((int(each[1]) for name in names if (each := _LOGGED.fullmatch(name))), default=-1)
 
 
 def refuse_folder(

@@ -6,7 +6,6 @@ sinks, goes to those that do not have it.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, SparkSession
@@ -36,6 +35,7 @@ from wjoin.planner.figures import figure, size
 from wjoin.planner.planning import PlannedSelect
 from wjoin.queries.running import Running
 from wjoin.queries.running_set import RunningSet, ToldWaiting
+from wjoin.results.commit_log import last_logged
 from wjoin.results.retention import keepers
 from wjoin.sources.catalog import SinkDeclaration, find
 from wjoin.sources.format_options import own_option
@@ -48,7 +48,6 @@ from wjoin.statements.explanation import Explanation
 from wjoin.statements.inserts import (
     Starting,
     identity_of,
-    last_logged,
     no_checkpoint,
     prepare,
     refuse_folder,
@@ -73,6 +72,7 @@ class PlannedSet:
     name: str
     statements: tuple[SetStatement, ...]
     parts: tuple[SetJoin, ...]
+    written: "Written"
     folder: str | None
     kept: Kept
     changed: bool = False
@@ -81,11 +81,6 @@ class PlannedSet:
     def sinks(self) -> str:
         """The names of its sinks."""
         return ", ".join(each.sink.name for each in self.statements)
-
-    @cached_property
-    def written(self) -> "Written":
-        """What is written of a micro-batch."""
-        return Written.of(self.parts)
 
 
 @dataclass(frozen=True)
@@ -141,7 +136,7 @@ def plan_set(
         folder = asked.queries.name_folder(directory, name)
     kept = Kept(spark, folder, asked.settings.home())
     parts = parts_of(asked, statements, kept)
-    planned = PlannedSet(name, statements, parts, folder, kept)
+    planned = PlannedSet(name, statements, parts, Written.of(parts), folder, kept)
     if folder is not None:
         with located(statement.span):
             _refuse_waiting(spark, _waiting(folder), statements)
@@ -168,11 +163,11 @@ def _on_checkpoint(asked: Asked, planned: PlannedSet, checkpoint: str) -> Planne
         parts = changed_parts(asked, planned.statements, planned.kept, checkpoint, error.message)
         if parts is None:
             raise
-        changed = replace(planned, parts=parts, changed=True)
-        for statement, rows in changed.written.rows:
+        written = Written.of(parts)
+        for statement, rows in written.rows:
             with located(statement.insert.target[-1].span):
                 refuse_columns(statement.sink, rows, planned.kept)
-        return changed
+        return replace(planned, parts=parts, written=written, changed=True)
     return planned
 
 
@@ -198,7 +193,7 @@ def start_set(
     prepare(asked, statement.span, folder, planned.kept, joins, begun)
     declared = {each.sink.name: each.sink for each in planned.statements}
     known = planned.kept.keep_sinks(columns, lambda name: last_logged(asked.engine.spark, declared[name]))
-    skipped = {name: each.skipped for name, each in known.items()} if known else {}
+    skipped = {name: each.skipped for name, each in known.items()}
     with located(statement.span):
         schemas = [(each.sink, rows.schema) for each, rows in planned.written.rows]
         kept = tuple(keepers(asked.engine.spark, schemas))

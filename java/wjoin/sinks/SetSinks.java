@@ -77,6 +77,10 @@ public final class SetSinks implements VoidFunction2<Dataset<Row>, Long> {
   }
 
   private void write(Dataset<Row> made, long number) throws Exception {
+    if (targets.size() == 1 && targets.get(0).readsOnce()) {
+      targets.get(0).write(made, number);
+      return;
+    }
     Dataset<Row> kept = made.persist();
     ExecutorService threads = Executors.newFixedThreadPool(atOnce, SetSinks::thread);
     try {

@@ -78,11 +78,20 @@ final class Target {
         : Optional.of(new Waiting(name, count, waiting.bytes(), waiting.since(), failed));
   }
 
+  /** Whether the rows of a micro-batch are made once for this sink, whatever comes of them. */
+  boolean readsOnce() {
+    return sink != null && !waiting.takes();
+  }
+
   private void give(Dataset<Row> own, long number) {
-    if (sink == null) {
-      own.write().format(provider).options(options).mode("append").save();
-    } else {
+    if (sink != null) {
       sink.addBatch(number - skipped, own);
+      return;
+    }
+    // Spark's console reads no more rows than it shows, and what is not read is not joined.
+    own.write().format("noop").mode("append").save();
+    if (!provider.equalsIgnoreCase("noop")) {
+      own.write().format(provider).options(options).mode("append").save();
     }
   }
 

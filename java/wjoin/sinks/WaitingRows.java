@@ -41,6 +41,11 @@ final class WaitingRows {
     }
   }
 
+  /** Whether any rows may wait. */
+  boolean takes() {
+    return most > 0;
+  }
+
   /** Return the numbers of the micro-batches whose rows wait. */
   synchronized List<Long> numbers() {
     return new ArrayList<>(bytes.keySet());
@@ -61,7 +66,7 @@ final class WaitingRows {
 
   /** Keep the rows of a micro-batch; return whether there was room for them. */
   boolean keep(Dataset<Row> rows, long number) throws IOException {
-    if (most == 0) {
+    if (!takes()) {
       return false;
     }
     rows.write().mode("overwrite").parquet(path(number).toString());
