@@ -1,26 +1,31 @@
-"""Ten statements over the same three streams: as one statement set, each by itself, and one of them alone.
+"""Ten statements over the same three streams: as one set, each by itself, as Spark's own joins, one alone.
 
     python benchmarks/statement_sets.py --rows 300000 --batches 8
 
-Every way runs in a process of its own, which practises first. A run begins when its queries are started and
-ends when all have worked off the same files; the micro-batches of a way are those that its progress tells.
-State and shuffle are those of the last run.
+``spark`` is a chain of Spark's stream-stream joins for each statement, all in one application. Every way
+runs in a process of its own, which practises first. A run begins when its queries are started and ends when
+all have worked off the same files; the micro-batches of a way are those that its progress tells. State and
+shuffle are those of the last run.
 """
 
 import argparse
+import dataclasses
 import json
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import kit_path  # noqa: F401 (finds tests.kit)
-from run_system import common
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
+from run_system import common, forget
 from streams import DISORDER, Load, write_streams
+from systems import plain_session, spark_chain
 from tables import aligned
 
 import wjoin
@@ -30,17 +35,17 @@ from wjoin.queries.running import Running
 from wjoin.statements.inserts import insert
 from wjoin.statements.statement_sets import execute_set
 
-WAYS = ("one", "set of one", "set", "apart")
+WAYS = ("one", "set of one", "set", "apart", "spark")
 
 
 def statements(load: Load, count: int) -> list[str]:
-    """Return statements with windows, conditions and columns of their own, the widest window first."""
+    """Return statements with windows, conditions and columns of their own: the first has the most."""
     found = []
     for number in range(count):
-        window = load.window * 1000 * (count - number) // count
-        condition = "" if number % 2 == 0 else f" AND a.payload < 'a-label-{1000 - 50 * number:03}'"
+        window = 1000 * _window(load, number, count)
+        condition = "" if number % 2 == 0 else f" AND a.payload < '{_label(number)}'"
         columns = (
-            "a.id, a.ts, c.payload",
+            "a.id, a.ts, a.payload, b.payload AS b, c.payload AS c",
             "b.id, b.payload AS b, MATCH_TIME() AS at",
             "a.payload || c.payload AS both",
         )
@@ -49,6 +54,23 @@ def statements(load: Load, count: int) -> list[str]:
             f"WINDOW = {window} MILLISECONDS WHERE a.id = b.id AND b.id = c.id{condition}"
         )
     return found
+
+
+def chains(spark: SparkSession, data: Path, load: Load, count: int) -> Iterator[DataFrame]:
+    """Yield the same as chains of Spark's joins."""
+    for number in range(count):
+        own = dataclasses.replace(load, window=_window(load, number, count))
+        rows = spark_chain(spark, data, own)
+        yield rows if number % 2 == 0 else rows.where(f"a_payload < '{_label(number)}'")
+
+
+def _window(load: Load, number: int, count: int) -> int:
+    """Return the window of a statement in seconds."""
+    return load.window * (count - number) // count
+
+
+def _label(number: int) -> str:
+    return f"a-label-{1000 - 50 * number:03}"
 
 
 def main() -> None:
@@ -109,17 +131,27 @@ def _in_a_process(way: str, folder: Path) -> dict[str, Any]:
 def _measured(options: argparse.Namespace, load: Load) -> dict[str, Any]:
     scratch = options.folder / options.way.replace(" ", "_")
     scratch.mkdir()
-    session = wjoin.connect(**common(scratch, "2g"))
-    session.spark.sparkContext.setLogLevel("ERROR")
-    for name in load.names:
-        session.sql(
-            f"""CREATE STREAM {name} (id BIGINT, other BIGINT, ts TIMESTAMP, payload STRING) USING parquet
-                OPTIONS (path '{options.folder / "data" / name}', maxFilesPerTrigger '1')
-                WATERMARK ts DELAY OF INTERVAL {DISORDER // 1_000_000} SECONDS"""
-        )
+    settings = common(scratch, "2g")
+    start = _spark if options.way == "spark" else _wjoin
+    spark, work = start(options, load, settings)
+    spark.sparkContext.setLogLevel("ERROR")
     runs = []
     for number in range(options.practice + options.runs):
-        runs.append(_run(session, options, load, scratch / str(number)))
+        shuffled, began = _shuffled(spark), time.perf_counter()
+        queries, state = work(scratch / str(number))
+        seconds = time.perf_counter() - began
+        reports = [each for query in queries for each in query.recentProgress if each["numInputRows"]]
+        # The first micro-batch of a query starts what the later ones have.
+        later = [each for each in reports if each["batchId"] > 0]
+        runs.append(
+            {
+                "seconds": seconds,
+                # The first micro-batch of a query starts what the later ones have.
+                "batches": [each["durationMs"]["triggerExecution"] for each in later],
+                "state": state,
+                "shuffled": _shuffled(spark) - shuffled,
+            }
+        )
     measured = runs[options.practice :]
     return {
         "seconds": statistics.median(each["seconds"] for each in measured),
@@ -128,27 +160,53 @@ def _measured(options: argparse.Namespace, load: Load) -> dict[str, Any]:
     }
 
 
-def _run(session: wjoin.Session, options: argparse.Namespace, load: Load, folder: Path) -> dict[str, Any]:
+Work = Callable[[Path], tuple[list[StreamingQuery], int]]
+"""Works off the streams in a folder of its own; gives the queries, and the rows of state at their end."""
+
+
+def _wjoin(options: argparse.Namespace, load: Load, settings: dict[str, str]) -> tuple[SparkSession, Work]:
+    session = wjoin.connect(**settings)
+    for name in load.names:
+        session.sql(
+            f"""CREATE STREAM {name} (id BIGINT, other BIGINT, ts TIMESTAMP, payload STRING) USING parquet
+                OPTIONS (path '{options.folder / "data" / name}', maxFilesPerTrigger '1')
+                WATERMARK ts DELAY OF INTERVAL {DISORDER // 1_000_000} SECONDS"""
+        )
     count = 1 if options.way in ("one", "set of one") else options.statements
-    inserts = statements(load, count)
-    for number in range(count):
-        session.sql(f"CREATE OR REPLACE SINK out{number} USING parquet OPTIONS (path '{folder}/out{number}')")
-    text = "; ".join(inserts)
+    text = "; ".join(statements(load, count))
     if options.way.startswith("set"):
         text = f"EXECUTE STATEMENT SET BEGIN {text}; END"
-    shuffled, began = _shuffled(session), time.perf_counter()
-    running = list(_started(session, text, folder / "checkpoints"))
-    for each in running:
-        each.wait()
-    seconds = time.perf_counter() - began
-    reports = [each for query in running for each in query.query.recentProgress if each["numInputRows"]]
-    return {
-        "seconds": seconds,
-        # The first micro-batch of a query starts what the later ones have.
-        "batches": [each["durationMs"]["triggerExecution"] for each in reports if each["batchId"] > 0],
-        "state": sum(query.totals.total.rows_of_state for query in running),
-        "shuffled": _shuffled(session) - shuffled,
-    }
+
+    def work(folder: Path) -> tuple[list[StreamingQuery], int]:
+        for number in range(count):
+            path = f"{folder}/out{number}"
+            session.sql(f"CREATE OR REPLACE SINK out{number} USING parquet OPTIONS (path '{path}')")
+        running = list(_started(session, text, folder / "checkpoints"))
+        for each in running:
+            each.wait()
+        state = sum(query.totals.total.rows_of_state for query in running)
+        return [each.query for each in running], state
+
+    return session.spark, work
+
+
+def _spark(options: argparse.Namespace, load: Load, settings: dict[str, str]) -> tuple[SparkSession, Work]:
+    spark = plain_session(settings)
+
+    def work(folder: Path) -> tuple[list[StreamingQuery], int]:
+        queries = []
+        for number, rows in enumerate(chains(spark, options.folder / "data", load, options.statements)):
+            writer = rows.writeStream.format("parquet").trigger(availableNow=True)
+            writer = writer.option("checkpointLocation", f"{folder}/checkpoints/{number}")
+            queries.append(writer.start(f"{folder}/out{number}"))
+        for each in queries:
+            each.awaitTermination()
+        last = [query.lastProgress for query in queries]
+        state = sum(each["numRowsTotal"] for report in last if report for each in report["stateOperators"])
+        forget(spark)
+        return queries, state
+
+    return spark, work
 
 
 def _started(session: wjoin.Session, text: str, checkpoints: Path) -> Iterator[Running]:
@@ -161,9 +219,9 @@ def _started(session: wjoin.Session, text: str, checkpoints: Path) -> Iterator[R
             yield started
 
 
-def _shuffled(session: wjoin.Session) -> int:
+def _shuffled(session: SparkSession) -> int:
     """Return the bytes that all stages of this Spark have written for a shuffle so far."""
-    spark: Any = session.spark
+    spark: Any = session
     store = spark._jsc.sc().statusStore()
     executors = store.executorList(False)
     return sum(executors.apply(place).totalShuffleWrite() for place in range(executors.size()))

@@ -197,6 +197,8 @@ ALIKE = (
 )
 """Two statements over the same streams and key, in another order and with other aliases."""
 
+KEEP_OTHERS = "ON FAILURE KEEP OTHERS"
+
 EXPECTED = {
     "near": "SELECT A.n, B.n FROM one A, two B WHERE A.k = B.k AND B.n - A.n BETWEEN 0 AND 4",
     "far": """SELECT X.s, Y.v FROM two X, one Y
@@ -260,7 +262,18 @@ def test_a_failure_between_two_sinks_loses_and_doubles_nothing(failing: Streams)
     assert_nothing_is_lost(failing)
 
 
-KEEP_OTHERS = "ON FAILURE KEEP OTHERS"
+def test_a_row_that_cannot_be_made_names_its_sink_and_leaves_no_file(streams: Streams) -> None:
+    """The files of both are written in one job; none of the micro-batch counts, and none is left."""
+    streams.sinks(EXPECTED)
+    streams.arrive(2)
+    wrong = "INSERT INTO far SELECT 12 DIV (A.v - 5) AS w FROM one A, two B WINDOW (A, B) = 9 WHERE A.k = B.k"
+    with pytest.raises(WJoinError, match=r"the sink far could not be written: .*DIVIDE_BY_ZERO") as failed:
+        streams.run([ALIKE[0], wrong])
+    assert failed.value.code == "WJ704"
+    assert not list(streams.root.glob("*_out/part-*"))
+    with pytest.raises(WJoinError, match="the sink far could not be written"):
+        streams.run([ALIKE[0], wrong], name=KEEP_OTHERS)
+    assert streams.found("near").total() > 0
 
 
 def test_rows_for_a_sink_that_fails_wait_while_others_go_on(failing: Streams) -> None:

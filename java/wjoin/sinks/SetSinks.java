@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Properties;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
@@ -13,9 +14,12 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.java.function.VoidFunction2;
+import org.apache.spark.internal.io.FileCommitProtocol.TaskCommitMessage;
+import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.streaming.Sink;
 
@@ -28,6 +32,11 @@ public final class SetSinks implements VoidFunction2<Dataset<Row>, Long> {
   private final transient List<Target> targets = new ArrayList<>();
   private final transient Semaphore gate = new Semaphore(1);
   private final int atOnce;
+
+  /** The sinks that one job can write, in the order of its writers; null before the first micro-batch. */
+  private transient List<Target> folders;
+
+  private transient FolderJob job;
 
   /** Takes a relation without rows in whose place micro-batches come; writes {@code atOnce} at a time. */
   public SetSinks(Dataset<Row> shape, int atOnce) {
@@ -50,7 +59,7 @@ public final class SetSinks implements VoidFunction2<Dataset<Row>, Long> {
       int skipped,
       String waiting,
       long most)
-      throws IOException {
+      throws IOException, ReflectiveOperationException {
     Prepared prepared = new Prepared(analyzed(rows), shape.output());
     WaitingRows kept = new WaitingRows(session, waiting, most);
     targets.add(new Target(name, prepared, sink, provider, options, skipped, kept));
@@ -81,15 +90,35 @@ public final class SetSinks implements VoidFunction2<Dataset<Row>, Long> {
       targets.get(0).write(made, number);
       return;
     }
-    Dataset<Row> kept = made.persist();
+    List<Target> asked = asked(made, number);
+    boolean mayWait = !targets.stream().allMatch(Target::readsOnce);
+    boolean again = mayWait || asked.size() < targets.size();
+    Dataset<Row> kept = again ? made.persist() : made;
     ExecutorService threads = Executors.newFixedThreadPool(atOnce, SetSinks::thread);
     try {
-      // The first one makes the rows, for which others would only wait.
-      targets.get(0).write(kept, number);
+      List<Writing> left = new ArrayList<>();
+      List<Target> apart = new ArrayList<>(targets);
+      if (!asked.isEmpty()) {
+        try {
+          left.addAll(inOneJob(kept, number, asked));
+          apart.removeAll(asked);
+        } catch (Exception error) {
+          Optional<IllegalStateException> told = Failures.told(error);
+          if (told.isEmpty() || !mayWait) {
+            throw told.isEmpty() ? error : told.get();
+          }
+          // Each by itself, so that the rows of the one that fails wait.
+        }
+      }
+      if (left.isEmpty()) {
+        // The first one makes the rows, for which others would only wait.
+        apart.remove(0).write(kept, number);
+      }
+      apart.forEach(each -> left.add(() -> each.write(kept, number)));
       List<Future<?>> writing = new ArrayList<>();
       Properties properties = made.sparkSession().sparkContext().getLocalProperties();
-      for (Target each : targets.subList(1, targets.size())) {
-        writing.add(threads.submit(() -> written(each, kept, number, properties)));
+      for (Writing each : left) {
+        writing.add(threads.submit(() -> written(each, kept, properties)));
       }
       for (Future<?> each : writing) {
         each.get();
@@ -100,18 +129,68 @@ public final class SetSinks implements VoidFunction2<Dataset<Row>, Long> {
       // What is still being written must not go on beside the next start of the query.
       threads.shutdownNow();
       ended(threads);
-      kept.unpersist();
+      if (again) {
+        kept.unpersist();
+      }
     }
   }
 
-  private static Void written(
-      Target target, Dataset<Row> made, long number, Properties properties) throws Exception {
+  /** Return the sinks that one job can write, and that have not yet got the micro-batch. */
+  private List<Target> asked(Dataset<Row> made, long number) throws Exception {
+    if (folders == null) {
+      List<FolderWriter> writers = new ArrayList<>();
+      List<Target> found = new ArrayList<>();
+      for (Target each : targets) {
+        Optional<FolderWriter> writer = each.writer(made);
+        if (writer.isPresent()) {
+          writers.add(writer.get());
+          found.add(each);
+        }
+      }
+      job = writers.isEmpty() ? null : new FolderJob(session.sparkContext(), writers);
+      folders = found;
+    }
+    List<Target> asked = new ArrayList<>();
+    for (Target each : folders) {
+      if (each.isNext(number)) {
+        asked.add(each);
+      }
+    }
+    return asked;
+  }
+
+  /** Write the files of sinks in one job; return what is left to do for each: to let them count. */
+  private List<Writing> inOneJob(Dataset<Row> made, long number, List<Target> asked) throws Exception {
+    int[] places = asked.stream().mapToInt(folders::indexOf).toArray();
+    List<Folder.Files> files = new ArrayList<>();
+    for (Target each : asked) {
+      files.add(each.begin(number));
+    }
+    LogicalPlan plan = ((org.apache.spark.sql.classic.Dataset<Row>) made).logicalPlan();
+    RDD<InternalRow> rows =
+        org.apache.spark.sql.classic.Dataset$.MODULE$
+            .ofRows((org.apache.spark.sql.classic.SparkSession) made.sparkSession(), plan)
+            .queryExecution()
+            .toRdd();
+    List<List<TaskCommitMessage>> written = job.write(rows, places, number, files);
+    List<Writing> left = new ArrayList<>();
+    for (int place = 0; place < places.length; place++) {
+      Target target = asked.get(place);
+      Folder.Files own = files.get(place);
+      List<TaskCommitMessage> messages = written.get(place);
+      left.add(() -> target.commit(made, number, own, messages));
+    }
+    return left;
+  }
+
+  private static Void written(Writing writing, Dataset<Row> made, Properties properties)
+      throws Exception {
     SparkSession session = made.sparkSession();
     SparkContext context = session.sparkContext();
     // Its jobs belong to the micro-batch, but Spark changes properties while it writes.
     context.setLocalProperties((Properties) properties.clone());
     SparkSession.setActiveSession(session);
-    target.write(made, number);
+    writing.write();
     return null;
   }
 
@@ -139,5 +218,9 @@ public final class SetSinks implements VoidFunction2<Dataset<Row>, Long> {
 
   private static LogicalPlan analyzed(Dataset<Row> rows) {
     return ((org.apache.spark.sql.classic.Dataset<Row>) rows).queryExecution().analyzed();
+  }
+
+  private interface Writing {
+    void write() throws Exception;
   }
 }

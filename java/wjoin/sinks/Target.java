@@ -1,12 +1,13 @@
 package wjoin.sinks;
 
-import java.io.PrintWriter;
-import java.io.StringWriter;
+import java.io.IOException;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import org.apache.spark.internal.io.FileCommitProtocol.TaskCommitMessage;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.streaming.Sink;
 
 /**
@@ -16,11 +17,10 @@ import org.apache.spark.sql.execution.streaming.Sink;
  * wait, those of later micro-batches wait behind them.
  */
 final class Target {
-  private static final String CAUSED = "Caused by: ";
-
   private final String name;
   private final Prepared rows;
   private final Sink sink;
+  private final Optional<Folder> folder;
   private final String provider;
   private final Map<String, String> options;
   private final int skipped;
@@ -34,38 +34,81 @@ final class Target {
       String provider,
       Map<String, String> options,
       int skipped,
-      WaitingRows waiting) {
+      WaitingRows waiting)
+      throws ReflectiveOperationException, IOException {
     this.name = name;
     this.rows = rows;
     this.sink = sink;
+    this.folder = Folder.of(sink);
     this.provider = provider;
     this.options = options;
     this.skipped = skipped;
     this.waiting = waiting;
   }
 
+  /** Return how one job writes the rows of this sink and others, nothing where it cannot. */
+  Optional<FolderWriter> writer(Dataset<Row> made) {
+    if (folder.isEmpty()) {
+      return Optional.empty();
+    }
+    try {
+      LogicalPlan given = ((org.apache.spark.sql.classic.Dataset<Row>) made).logicalPlan();
+      return folder.get().writer(name, rows.over(made), given);
+    } catch (IOException | RuntimeException unready) {
+      // The sink itself tells it when it is written.
+      return Optional.empty();
+    }
+  }
+
+  /** Whether rows of micro-batch {@code number} are to be written, and none before them. */
+  boolean isNext(long number) {
+    try {
+      return waiting.numbers().isEmpty() && !folder.orElseThrow().has(number - skipped);
+    } catch (ReflectiveOperationException unread) {
+      // As above.
+      return false;
+    }
+  }
+
+  /** Begin the files of micro-batch {@code number}. */
+  Folder.Files begin(long number) throws ReflectiveOperationException {
+    return folder.orElseThrow().begin(number - skipped);
+  }
+
+  /** Let the files of micro-batch {@code number} count; what goes wrong names the sink. */
+  void commit(Dataset<Row> made, long number, Folder.Files files, List<TaskCommitMessage> written)
+      throws Exception {
+    naming(made, number, () -> files.commit(written));
+  }
+
   /** Write what waits and the rows of micro-batch {@code number}; what goes wrong names the sink. */
   void write(Dataset<Row> made, long number) throws Exception {
+    naming(
+        made,
+        number,
+        () -> {
+          boolean waits = waiting.numbers().contains(number);
+          for (long each : waiting.numbers()) {
+            give(waiting.rows(made.sparkSession(), each), each);
+            waiting.written(each);
+          }
+          if (!waits) {
+            give(rows.over(made), number);
+          }
+        });
+  }
+
+  /** Write; if that fails, the rows of micro-batch {@code number} wait, or the error names the sink. */
+  private void naming(Dataset<Row> made, long number, Writing writing) throws Exception {
     boolean waits = waiting.numbers().contains(number);
     try {
-      for (long each : waiting.numbers()) {
-        give(waiting.rows(made.sparkSession(), each), each);
-        waiting.written(each);
-      }
-      if (!waits) {
-        give(rows.over(made), number);
-      }
+      writing.write();
+    } catch (InterruptedException stopped) {
+      throw stopped;
     } catch (Exception error) {
-      if (error instanceof InterruptedException) {
-        throw error;
-      }
-      failed = cause(error);
-      if (!waits && !waiting.keep(rows.over(made), number)) {
-        String message = "error[WJ704]: the sink " + name + " could not be written: " + failed;
-        // Of an error with a cause Spark tells the cause.
-        IllegalStateException told = new IllegalStateException(message);
-        told.addSuppressed(error);
-        throw told;
+      failed = Failures.cause(error);
+      if (!waits && !kept(made, number, error)) {
+        throw Failures.of(name, error);
       }
     }
   }
@@ -95,14 +138,21 @@ final class Target {
     }
   }
 
-  /** Return in a line why something failed: the innermost cause, also one that a task has told. */
-  private static String cause(Throwable failed) {
-    StringWriter trace = new StringWriter();
-    failed.printStackTrace(new PrintWriter(trace));
-    List<String> lines = trace.toString().lines().map(String::strip).toList();
-    List<String> causes = lines.stream().filter(each -> each.startsWith(CAUSED)).toList();
-    return causes.isEmpty()
-        ? lines.get(0)
-        : causes.get(causes.size() - 1).substring(CAUSED.length());
+  /** Let the rows of a micro-batch wait; return whether they do. */
+  private boolean kept(Dataset<Row> made, long number, Exception failed) throws Exception {
+    try {
+      return waiting.keep(rows.over(made), number);
+    } catch (Exception also) {
+      // Java does not know what Scala throws.
+      if (also instanceof InterruptedException) {
+        throw also;
+      }
+      failed.addSuppressed(also);
+      return false;
+    }
+  }
+
+  private interface Writing {
+    void write() throws Exception;
   }
 }
