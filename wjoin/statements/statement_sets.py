@@ -66,7 +66,7 @@ _AT_ONCE = 8
 class PlannedSet:
     """A statement set before it runs; ``folder`` is that of its checkpoint, None where it is given none.
 
-    ``changed``: whether it goes on with the state of another set.
+    ``changed``: whether it goes on with the state of another set. ``histories``: see ``plan_set``.
     """
 
     name: str
@@ -76,6 +76,7 @@ class PlannedSet:
     folder: str | None
     kept: Kept
     changed: bool = False
+    histories: frozenset[str] = frozenset()
 
     @property
     def sinks(self) -> str:
@@ -114,12 +115,17 @@ class Written:
 
 
 def plan_set(
-    asked: Asked, statement: StatementSet, checkpoint: str | None, folder: str | None = None
+    asked: Asked,
+    statement: StatementSet,
+    checkpoint: str | None,
+    folder: str | None = None,
+    histories: frozenset[str] = frozenset(),
 ) -> PlannedSet:
     """Plan a statement set, and compare it with what its checkpoint holds; nothing is written.
 
     ``folder`` is that of the checkpoint where it is known, ``checkpoint`` the one of all checkpoints.
-    Raises WJoinError WJ602 for an unknown sink and WJ606 for what a set cannot run.
+    ``histories`` are the new sinks, in lower case, that get the results among the rows of the state. Raises
+    WJoinError WJ602 for an unknown sink and WJ606 for what a set cannot run.
     """
     spark = asked.engine.spark
     if not hasattr(spark, "_jsparkSession"):
@@ -136,7 +142,7 @@ def plan_set(
         folder = asked.queries.name_folder(directory, name)
     kept = Kept(spark, folder, asked.settings.home())
     parts = parts_of(asked, statements, kept)
-    planned = PlannedSet(name, statements, parts, Written.of(parts), folder, kept)
+    planned = PlannedSet(name, statements, parts, Written.of(parts), folder, kept, histories=histories)
     if folder is not None:
         with located(statement.span):
             _refuse_waiting(spark, _waiting(folder), statements)
@@ -160,7 +166,8 @@ def _on_checkpoint(asked: Asked, planned: PlannedSet, checkpoint: str) -> Planne
     except WJoinError as error:
         if error.code != "WJ702":
             raise
-        parts = changed_parts(asked, planned.statements, planned.kept, checkpoint, error.message)
+        told = checkpoint, error.message
+        parts = changed_parts(asked, planned.statements, planned.kept, *told, planned.histories)
         if parts is None:
             raise
         written = Written.of(parts)
@@ -192,7 +199,9 @@ def start_set(
     begun = begun_with(asked, planned.parts, columns)
     prepare(asked, statement.span, folder, planned.kept, joins, begun)
     declared = {each.sink.name: each.sink for each in planned.statements}
-    known = planned.kept.keep_sinks(columns, lambda name: last_logged(asked.engine.spark, declared[name]))
+    known = planned.kept.keep_sinks(
+        columns, lambda name: last_logged(asked.engine.spark, declared[name]), planned.histories
+    )
     skipped = {name: each.skipped for name, each in known.items()}
     with located(statement.span):
         schemas = [(each.sink, rows.schema) for each, rows in planned.written.rows]
