@@ -79,8 +79,9 @@ def changed(
     )
     windows = [_of_plan(base, each) for each in members]
     narrow = _narrows(plan)
-    # What is inside the windows of all needs no choice.
-    alike = narrow and len(set(windows)) == 1 and len(windows[0]) == 1
+    # What is inside the windows of all needs no choice, but for stored rows: they were kept for wider ones.
+    begins = any(each.name.lower() in histories for each in members)
+    alike = narrow and len(set(windows)) == 1 and len(windows[0]) == 1 and not begins
     plan = replace(plan, streams=scans, begun=plan)
     shared = []
     for each, own in zip(members, windows, strict=True):
