@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.lib.stride_tricks import sliding_window_view
 
 _OFFSET_BYTES = 4
+_OUTPUT = b"wjoin.output"
 _LARGE = (pa.types.is_large_string, pa.types.is_large_binary)
 
 
@@ -30,6 +31,17 @@ def decode_block(block: bytes | pa.Buffer) -> pa.RecordBatch:
     """Return the record batch of an Arrow IPC stream, without copying its columns."""
     with pa.ipc.open_stream(block) as reader:
         return reader.read_next_batch()
+
+
+def for_output(batch: pa.RecordBatch, number: int) -> pa.RecordBatch:
+    """Return results that are for one output of a plan alone, and say so wherever they go."""
+    return batch.replace_schema_metadata({_OUTPUT: str(number)})
+
+
+def only_output(batch: pa.RecordBatch) -> int | None:
+    """Return the number of the one output that results are for, None for all."""
+    found = (batch.schema.metadata or {}).get(_OUTPUT)
+    return None if found is None else int(found)
 
 
 def compressed(data: pa.Buffer, compression: str | None) -> bytes:

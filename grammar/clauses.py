@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.resources import files
+from itertools import accumulate
 from typing import Any
 
 from lark import Lark, Tree
@@ -31,6 +32,8 @@ _TYPES = {
     Kind.HINT: "HINT",
 }
 
+
+_WHEN = ["COMMIT", "WHEN"]
 
 _AFTER_DURATION = frozenset(
     "AS ANTI ASOF CROSS FULL INNER JOIN LATERAL LEFT NATURAL ON RIGHT SEMI USING".split()
@@ -167,7 +170,19 @@ def declaration_leaves(text: str, tokens: Sequence[Token]) -> list[Leaf]:
         if name + 1 < len(tokens) and tokens[name + 1].text == "(":
             listed, after = _column_leaves(text, tokens, name + 1)
             return [*leaves_of(tokens[: name + 1]), *listed, *leaves_of(tokens[after:])]
+    opening = 3 + next((place for place, each in enumerate(words) if words[place : place + 2] == _WHEN), -3)
+    if opening and tokens[opening : opening + 1] and tokens[opening].text == "(":
+        return _with_condition(text, tokens, opening)
     return leaves_of(tokens)
+
+
+def _with_condition(text: str, tokens: Sequence[Token], opening: int) -> list[Leaf]:
+    """Return the leaves of a CREATE SINK with the condition of COMMIT WHEN in parentheses as raw text."""
+    depths = accumulate((token.text == "(") - (token.text == ")") for token in tokens[opening:])
+    closing = opening + list(depths).index(0)
+    inside = tokens[opening + 1 : closing]
+    condition = [_leaf("EXPRESSION", text[one.start : inside[-1].end], one.start) for one in inside[:1]]
+    return [*leaves_of(tokens[: opening + 1]), *condition, *leaves_of(tokens[closing:])]
 
 
 def _setting_leaves(text: str, tokens: Sequence[Token]) -> list[Leaf]:

@@ -269,6 +269,10 @@ class _Nodes(Transformer[Leaf, Any]):
     def commit_every(self, meta: Meta, time: Duration) -> "_Clause":
         return _Clause("COMMIT EVERY clause", _above_zero(time), _span(meta))
 
+    def commit_when(self, meta: Meta, stream: Identifier, condition: Leaf) -> "_Clause":
+        span = _span(meta)
+        return _Clause("COMMIT WHEN clause", syntax.CommitWhen(stream, condition.value, span=span), span)
+
     def unique(self, meta: Meta, *names: Identifier) -> "_Clause":
         return _Clause("DROP DUPLICATES clause", names, _span(meta))
 
@@ -325,6 +329,7 @@ class _Nodes(Transformer[Leaf, Any]):
             composed=composed,
             retain=_clause(parts, "RETAIN clause"),
             commit_every=_clause(parts, "COMMIT EVERY clause"),
+            commit_when=_clause(parts, "COMMIT WHEN clause"),
         )
 
     def __default__(self, data: str, children: list[Any], meta: Meta) -> Any:

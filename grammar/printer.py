@@ -117,6 +117,8 @@ def _times(sink: syntax.CreateSink) -> str:
             kept += f" GRACE {print_duration(sink.retain.grace)}"
     if sink.commit_every is not None:
         every = f" COMMIT EVERY {print_duration(sink.commit_every)}"
+    if sink.commit_when is not None:
+        every = f" COMMIT WHEN {print_name(sink.commit_when.stream.name)} ({sink.commit_when.condition})"
     return f"{kept}{every}"
 
 

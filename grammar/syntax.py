@@ -349,13 +349,21 @@ class Retain(Node):
 
 
 @dataclass(frozen=True)
+class CommitWhen(Node):
+    """``COMMIT WHEN stream (condition)``: each row of a stream that satisfies it commits the results."""
+
+    stream: Identifier
+    condition: str
+
+
+@dataclass(frozen=True)
 class CreateSink(Statement):
     """``CREATE [OR REPLACE] SINK [IF NOT EXISTS] name USING format [OPTIONS (…)] [PARTITIONED BY (…)]``.
 
     ``record_format``, of ``FORMAT name``, says how its records are written: json, csv or avro. ``key``, of
-    ``KEY (column)``, is the column that is their key. ``commit_every`` is the time between micro-batches.
-    They are None where they are not said, and so is ``retain``. ``composed`` are the options with
-    parameters.
+    ``KEY (column)``, is the column that is their key. ``commit_every`` is the time between micro-batches,
+    ``commit_when`` what commits their results. They are None where they are not said, and so is ``retain``.
+    ``composed`` are the options with parameters.
     """
 
     name: Identifier
@@ -369,6 +377,7 @@ class CreateSink(Statement):
     composed: tuple[tuple[str, Composed], ...] = ()
     retain: Retain | None = None
     commit_every: Duration | None = None
+    commit_when: CommitWhen | None = None
 
 
 @dataclass(frozen=True)

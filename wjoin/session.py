@@ -51,10 +51,10 @@ from wjoin.statements.alter_set import alter_set
 from wjoin.statements.dispatch import execute
 from wjoin.statements.explain import explain
 from wjoin.statements.explanation import Explanation
-from wjoin.statements.inserts import insert, target_sink
+from wjoin.statements.inserts import target_sink
 from wjoin.statements.sharing import in_sets
 from wjoin.statements.spark import pass_through
-from wjoin.statements.statement_sets import execute_set
+from wjoin.statements.statement_sets import execute_set, run_insert
 from wjoin.web.page_access import Address
 from wjoin.web.page_server import Web, serve
 
@@ -226,7 +226,7 @@ class Session:
         if isinstance(statement, AlterSet | InsertInto | StatementSet):
             with asked.placed(statement.span):
                 if isinstance(statement, InsertInto):
-                    started = insert(asked, statement, once=once, checkpoint=checkpoint)
+                    started = run_insert(asked, statement, once=once, checkpoint=checkpoint)
                 elif isinstance(statement, AlterSet):
                     started = alter_set(asked, statement)
                 else:

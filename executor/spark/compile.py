@@ -406,7 +406,7 @@ def _unpacking(
 
 def _has_part(plan: PhysicalPlan, output: Output) -> bool:
     """Return whether an output has a part of the results that a plan's stages make."""
-    return len(plan.outputs) > 1 and bool(output.windows)
+    return len(plan.outputs) > 1 and (bool(output.windows) or any(each.history for each in plan.outputs))
 
 
 def _own_times(plan: PhysicalPlan) -> tuple[int, ...]:

@@ -16,6 +16,7 @@ from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.blocks import concatenate, decode_block
 from wjoin.executor.counts import Counts
 from wjoin.executor.faults import fault_point
+from wjoin.executor.history import stored_results, with_histories
 from wjoin.executor.report import PLACES, Report
 from wjoin.executor.routing import Router
 from wjoin.executor.shared_parts import SharedParts
@@ -278,7 +279,11 @@ class Operator:
         after = manifest
         waiting: list[Made] = []
         place = self.workers.index(worker)
-        joined = self.logic.stream(manifest, _Timed(state, keeping), arrivals, counts, place)
+        store = _Timed(state, keeping)
+        for before in working.over(stored_results(self.logic, manifest, store)):
+            yield _Work([Made(before, None)], [])
+        manifest = with_histories(self.logic, manifest)
+        joined = self.logic.stream(manifest, store, arrivals, counts, place)
         for result in working.over(joined):
             if isinstance(result, Manifest):
                 after = result

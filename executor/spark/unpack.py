@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
 
-from wjoin.executor.blocks import cut, decode_block, gathered, restored
+from wjoin.executor.blocks import cut, decode_block, gathered, only_output, restored
 from wjoin.executor.sites.fetching import Fetching, fetched_columns
 from wjoin.executor.sites.mirror import Mirror
 from wjoin.executor.sites.site_errors import as_declared
@@ -137,7 +137,10 @@ class Unpack:
             columns |= self._matches(block)
         if self.parts:
             times = self._times(block)
-            columns |= {part_name(each): pa.array(wanted(part, times)) for each, part in self.parts.items()}
+            only = only_output(block)
+            for number, part in self.parts.items():
+                mask = wanted(part, times) if only in (None, number) else np.zeros(block.num_rows, bool)
+                columns[part_name(number)] = pa.array(np.ones(block.num_rows, bool) if mask is None else mask)
         if not columns:
             # Nothing but the number of rows is wanted, and a batch needs a column to have one.
             columns["rows"] = pa.nulls(block.num_rows, pa.bool_())

@@ -36,6 +36,7 @@ class Manifest:
     under the same names: after a crash Spark may keep what the first attempt wrote of a version
     and go on from what the second one holds. ``writing`` are the rules by which the next micro-batch
     writes its slices, None before the first. ``held`` is what each input has at sites, empty where none has.
+    ``histories`` are the sinks for which the worker has made the results among the rows that it had before.
     """
 
     plan: str
@@ -45,6 +46,7 @@ class Manifest:
     slices: tuple[tuple[Slice, ...], ...]
     writing: Writing | None = None
     held: tuple[Elsewhere, ...] = ()
+    histories: tuple[str, ...] = ()
 
     @classmethod
     def fresh(cls, plan: str, workers: int, inputs: int) -> "Manifest":
@@ -94,7 +96,8 @@ def _manifest(data: bytes) -> Manifest:
     refuse_format(body.pop("format"))
     if body["writing"] is not None:
         refuse_rules(body["writing"]["version"])
-    found = typed(Manifest, body)
+    # A state that a statement set has not changed may lack it.
+    found = typed(Manifest, {"histories": [], **body})
     for each in found.all_slices:
         each.check()
     return found

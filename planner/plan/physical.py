@@ -345,6 +345,7 @@ class Output:
     ``sink`` is the name by which a statement reads the rows. ``columns`` are the scan columns that it reads.
     Where there are ``windows``, a result must be inside one of them as a whole; all are inside those of the
     plan. ``optional`` are the streams of which a result need not have a row; the executor refuses that yet.
+    ``history``: whether it has the results among the rows that a state had before, too, once.
     ``match`` names the match functions that the statement uses (``time``, ``start``, ``span``).
     ``match_delay`` is how far MATCH_TIME of a result may lie behind the greatest one already emitted, None
     when that has no bound; ``undated`` says why it has no watermark, empty where it can have one.
@@ -357,6 +358,7 @@ class Output:
     match_delay: int | None = None
     undated: str = ""
     optional: frozenset[int] = frozenset()
+    history: bool = False
 
 
 @dataclass(frozen=True)

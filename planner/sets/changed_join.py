@@ -6,7 +6,7 @@ at least as strict. The join goes on to write the state as its first statements 
 change, also one back to them, finds the same.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from wjoin.grammar.tokens import names_in
@@ -63,12 +63,13 @@ def unfit(base: Member, member: Member) -> str:
 
 
 def changed(
-    planned: PlannedSelect, base: Member, members: Sequence[Member]
+    planned: PlannedSelect, base: Member, members: Sequence[Member], histories: Collection[str] = ()
 ) -> tuple[PlannedSelect, tuple[Shared, ...]]:
     """Return the plan of the join of a checkpoint with an output for each member, and what each takes of it.
 
     ``planned`` is that join as it was planned when the state began. All members fit it (``unfit``); without
-    any it makes nothing, and keeps its state.
+    any it makes nothing, and keeps its state. ``histories`` are the members, in lower case, that have the
+    results among stored rows, too.
     """
     plan = planned.physical
     tested, left = _tested(base, members), _left_to_spark(planned, base, members)
@@ -78,15 +79,17 @@ def changed(
     )
     windows = [_of_plan(base, each) for each in members]
     narrow = _narrows(plan)
-    # What is inside the windows of all needs no choice.
-    alike = narrow and len(set(windows)) == 1 and len(windows[0]) == 1
+    # What is inside the windows of all needs no choice, but for stored rows: they were kept for wider ones.
+    begins = any(each.name.lower() in histories for each in members)
+    alike = narrow and len(set(windows)) == 1 and len(windows[0]) == 1 and not begins
     plan = replace(plan, streams=scans, begun=plan)
     shared = []
     for each, own in zip(members, windows, strict=True):
         later = left_of(each, tested)
         match = each.planned.output.match | planned.output.match
         columns = tuple(_operands(plan, planned, base, each, tested, left))
-        output = Output(each.name, columns, () if alike else own, match)
+        history = each.name.lower() in histories
+        output = Output(each.name, columns, () if alike else own, match, history=history)
         shared.append(Shared(each, output, text_over(planned, each, later), tuple(later)))
     outputs = tuple(each.output for each in shared) or plan.outputs
     plan = replace(plan, outputs=outputs)

@@ -3,10 +3,12 @@
 import faulthandler
 import signal
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import wjoin
+from wjoin.measured.kept import Kept
 from wjoin.planner.choose.layouts import Layout, LayoutRule
 
 SETTINGS = {"spark.master": "local[2]", "spark.sql.shuffle.partitions": "2", "spark.driver.memory": "1g"}
@@ -18,7 +20,7 @@ WATERMARK ts DELAY OF INTERVAL 2 SECONDS;
 
 SCRIPT = """
 {streams}
-CREATE SINK tracked USING {format} OPTIONS (path '{place}tracked');
+CREATE SINK tracked USING {format} OPTIONS (path '{place}tracked') {clauses};
 {sinks}{begin}
 INSERT INTO tracked
 SELECT {hint} A.row_id AS a, B.row_id AS b, C.row_id AS c
@@ -62,6 +64,12 @@ STATE = "state"
 SET = "set"
 """The setting of a child that runs its statement in a set with some of ``MORE``, by names with + between."""
 
+CLAUSES = "clauses"
+"""The setting of a child that says what more its sinks are declared with."""
+
+ADDED = "added"
+"""The setting of a child that adds one of ``MORE`` to its running set, with history."""
+
 FORM = "form"
 """The setting of a child that names with what the layout begins that a new checkpoint takes."""
 
@@ -78,7 +86,7 @@ def take(form: str) -> None:
     LayoutRule.refusals = refusals
 
 
-def script(root: Path, plan: str | None, format: str, together: Sequence[str] = ()) -> str:
+def script(root: Path, plan: str | None, format: str, together: Sequence[str] = (), clauses: str = "") -> str:
     """Return the statements of a child; a table of Delta Lake or Iceberg knows its columns."""
     place = TABLES if format == "iceberg" else f"{root}/"
     one_file = "streaming-max-files-per-micro-batch" if format == "iceberg" else "maxFilesPerTrigger"
@@ -90,12 +98,13 @@ def script(root: Path, plan: str | None, format: str, together: Sequence[str] = 
     hint, condition = ("", KEYED) if plan is None else (f"/*+ PLAN({plan}) */", KEYLESS)
     sinks = begin = more = ""
     if together:
-        declared = "CREATE SINK {name} USING {format} OPTIONS (path '{place}{name}');"
-        sinks = "".join(declared.format(name=name, format=format, place=place) for name in together)
+        declared = f"CREATE SINK {{name}} USING {format} OPTIONS (path '{place}{{name}}') {clauses};"
+        sinks = "".join(declared.format(name=name) for name in MORE)
         begin = "EXECUTE STATEMENT SET tracked BEGIN"
         more = "".join(f"INSERT INTO {name} {MORE[name]};" for name in together) + "END"
     return SCRIPT.format(
         streams="".join(streams),
+        clauses=clauses,
         sinks=sinks,
         begin=begin,
         more=more,
@@ -109,8 +118,13 @@ def script(root: Path, plan: str | None, format: str, together: Sequence[str] = 
 def run(root: Path, conf: dict[str, str]) -> None:
     """Work off everything below ``root`` into ``root/tracked``."""
     together = conf.pop(SET, "")
+    added = conf.pop(ADDED, "")
     statements = script(
-        root, conf.pop(PLAN, None), conf.pop(FORMAT, "parquet"), together.split("+") if together else ()
+        root,
+        conf.pop(PLAN, None),
+        conf.pop(FORMAT, "parquet"),
+        together.split("+") if together else (),
+        conf.pop(CLAUSES, ""),
     )
     # The tests read in the log that a worker has died.
     settings = {**SETTINGS, "wjoin.log": "stderr"}
@@ -119,8 +133,29 @@ def run(root: Path, conf: dict[str, str]) -> None:
     state = conf.pop(STATE, "auto")
     session = wjoin.connect(**{**settings, **conf})
     session.sql(f"SET wjoin.state = {state}")
-    session.run_script(statements, once=True, checkpoint=str(root / "checkpoints"))
+    if added:
+        run_and_add(session, statements, added, root / "checkpoints")
+    else:
+        session.run_script(statements, once=True, checkpoint=str(root / "checkpoints"))
     session.spark.stop()
+
+
+def run_and_add(session: wjoin.Session, statements: str, added: str, checkpoints: Path) -> None:
+    """Start a set, add a statement to it with history once a micro-batch is committed, and work off the rest.
+
+    A set that has it already ends with it.
+    """
+    folder = checkpoints / "tracked"
+    begun = Kept(session.spark, str(folder)).begun_with
+    if begun is not None and begun.sink(added) is not None:
+        more = statements.replace("END", f"INSERT INTO {added} {MORE[added]}; END")
+        session.run_script(more, once=True, checkpoint=str(checkpoints))
+        return
+    session.run_script(statements, once=False, checkpoint=str(checkpoints))
+    while not [*folder.glob("commits/[0-9]*")]:
+        time.sleep(0.05)
+    session.sql(f"ALTER STATEMENT SET tracked ADD INSERT INTO {added} {MORE[added]} WITH HISTORY")
+    session.running[-1].query.processAllAvailable()
 
 
 if __name__ == "__main__":

@@ -24,14 +24,25 @@ CREATE SINK kept USING parquet OPTIONS (path '{{root}}/kept')
 RETAIN {SECONDS} SECONDS GRACE {GRACE} SECONDS COMMIT EVERY 200 MILLISECONDS
 """
 
+OTHER = "CREATE SINK other USING json OPTIONS (path '{root}/other') COMMIT EVERY 200 MILLISECONDS"
+STATEMENTS = {
+    "alone": "INSERT INTO kept SELECT id, batch FROM numbers",
+    "set": """EXECUTE STATEMENT SET kept BEGIN
+        INSERT INTO other SELECT A.id, B.batch FROM numbers A, numbers B WINDOW = 0 SECONDS WHERE A.id = B.id;
+        INSERT INTO kept SELECT A.id, A.batch FROM numbers A, numbers B WINDOW = 0 SECONDS WHERE A.id = B.id;
+        END""",
+}
+"""What is written: each row once."""
 
-def main(root: Path) -> None:
+
+def main(root: Path, kind: str) -> None:
     """Write until there is a file ``end``, then what is left."""
     session = wjoin.connect(**SETTINGS)
     session.sql(STREAM.format(root=root))
     session.sql(SINK.format(root=root))
     session.sql(f"SET wjoin.checkpoint = {root}/checkpoints")
-    session.sql("INSERT INTO kept SELECT id, batch FROM numbers")
+    session.sql(OTHER.format(root=root))
+    session.sql(STATEMENTS[kind])
     (running,) = session.running
     while not (root / "end").exists() and running.query.isActive:
         time.sleep(0.05)
@@ -40,4 +51,4 @@ def main(root: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2])

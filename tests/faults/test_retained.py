@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import wjoin
-from tests.faults.retaining import SINK
+from tests.faults.retaining import SINK, STATEMENTS
 from wjoin.results.commit_log import CommitLog
 from wjoin.spark.hadoop_files import Files
 
@@ -28,6 +28,7 @@ class Writing:
     """A process that writes into the sinks below a folder, and what it is given to write."""
 
     root: Path
+    kind: str
     batches: int = 0
     child: subprocess.Popen[bytes] = field(init=False)
 
@@ -37,7 +38,7 @@ class Writing:
 
     def start(self) -> None:
         with (self.root / "child.log").open("ab") as log:
-            command = [sys.executable, str(CHILD), str(self.root)]
+            command = [sys.executable, str(CHILD), str(self.root), self.kind]
             environment = {**os.environ, "PYTHONPATH": str(CHILD.parents[2]), "WJOIN_PREPARE": "off"}
             self.child = subprocess.Popen(
                 command, start_new_session=True, stdout=log, stderr=log, env=environment
@@ -79,11 +80,12 @@ def read(session: wjoin.Session, asked: str = "") -> Counter[int]:
 
 @pytest.mark.thorough
 @pytest.mark.timeout(900)
+@pytest.mark.parametrize("kind", STATEMENTS)
 def test_whole_micro_batches_are_read_while_the_writer_is_killed(
-    session: wjoin.Session, tmp_path: Path
+    session: wjoin.Session, tmp_path: Path, kind: str
 ) -> None:
     chance = random.Random(time.time_ns())
-    writing = Writing(tmp_path)
+    writing = Writing(tmp_path, kind)
     session.sql(SINK.format(root=tmp_path))
     log = CommitLog(Files.of(session.spark), str(tmp_path / "kept"))
     reads = kills = 0
@@ -121,5 +123,8 @@ def test_whole_micro_batches_are_read_while_the_writer_is_killed(
     rows = session.read.parquet(str(tmp_path / "kept")).select("batch").collect()
     spark = Counter(row[0] for row in rows)
     assert read(session) <= spark and set(spark.values()) == {ROWS}
+    if kind == "set":
+        other = session.read.schema("id BIGINT, batch INT").json(str(tmp_path / "other")).collect()
+        assert sorted(row[0] for row in other) == [*range(ROWS * writing.batches)]
     gone = sum(not path.exists() for path in files)
     print(f"{kills} kills, {reads} reads, {gone} of {len(files)} files removed")

@@ -5,6 +5,7 @@ import pytest
 from wjoin.grammar import syntax
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_statement
+from wjoin.grammar.printer import print_declaration
 from wjoin.grammar.result_reads import find_reads
 
 T1, T2 = "TIMESTAMP '2026-01-01 00:00:00'", "TIMESTAMP '2026-01-02 00:00:00'"
@@ -98,6 +99,16 @@ def test_the_times_of_a_sink() -> None:
     ]
 
 
+def test_what_commits_the_results_of_a_sink() -> None:
+    condition = "day > 3 AND (shop = 'all, or (' OR last)"
+    sink = parse_statement(
+        f"CREATE SINK s USING parquet COMMIT WHEN `my orders` ( {condition} ) OPTIONS (path 'x')"
+    )
+    assert isinstance(sink, syntax.CreateSink) and sink.commit_when is not None
+    assert (sink.commit_when.stream.name, sink.commit_when.condition) == ("my orders", condition)
+    assert parse_statement(print_declaration(sink)) == sink
+
+
 @pytest.mark.parametrize(
     ("clause", "code"),
     [
@@ -108,6 +119,9 @@ def test_the_times_of_a_sink() -> None:
         ("RETAIN 1 MONTH", "WJ103"),
         ("RETAIN 1 DAY RETAIN 2 DAYS", "WJ106"),
         ("COMMIT 5 SECONDS", "WJ106"),
+        ("COMMIT WHEN orders", "WJ106"),
+        ("COMMIT WHEN orders ()", "WJ106"),
+        ("COMMIT WHEN orders (a = (b)", "WJ111"),
     ],
 )
 def test_times_of_a_sink_that_are_none(clause: str, code: str) -> None:

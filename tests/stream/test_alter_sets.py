@@ -1,5 +1,6 @@
 """ALTER STATEMENT SET: statements come and go while a set runs, and the others do not notice."""
 
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 
 import wjoin
 from tests.stream.test_statement_sets import ALIKE, EXPECTED, Streams, set_of
-from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.errors import WJoinError, WJoinWarning
 
 NARROW = """INSERT INTO narrow SELECT A.n AS first, B.n AS then FROM one A, two B
             WINDOW (A, B) BETWEEN -1 AND 2 WHERE B.k = A.k"""
@@ -65,6 +66,46 @@ def test_a_running_set_gets_and_loses_statements(streams: Streams) -> None:
     assert all(each.failed is None for each in streams.session.running)
 
 
+def test_a_statement_with_history_has_the_results_of_the_state(streams: Streams) -> None:
+    settled(streams)
+    with pytest.warns(WJoinWarning, match="WJ821"):
+        streams.session.sql(f"ALTER STATEMENT SET changing ADD {NARROW} WITH HISTORY")
+    streams.arrive(1)
+    settled(streams)
+    assert streams.found("narrow") == streams.expected(NARROW_MEANT)
+    streams.session.sql("ALTER STATEMENT SET changing DROP far")
+    streams.arrive(1)
+    settled(streams)
+    assert streams.found("narrow") == streams.expected(NARROW_MEANT)
+    assert streams.found("near") == streams.expected(EXPECTED["near"])
+    with pytest.raises(WJoinError, match="has written into far before, and results would come twice"):
+        streams.session.sql(f"ALTER STATEMENT SET changing ADD {ALIKE[1]} WITH HISTORY")
+
+
+@pytest.mark.parametrize("home", ["files", "spark"])
+def test_a_history_is_complete_from_the_time_that_is_told(
+    session: wjoin.Session, tmp_path: Path, home: str
+) -> None:
+    session.context.settings.set("wjoin.state", home)
+    streams = Streams(session, tmp_path, Random(8), delay=80)
+    streams.sinks([*EXPECTED, "narrow"])
+    streams.arrive(8)
+    session.run_script(set_of(ALIKE, "changing"), once=False, checkpoint=str(tmp_path / "checkpoints"))
+    settled(streams)
+    before = streams.expected(NARROW_MEANT)
+    with pytest.warns(WJoinWarning, match="WJ821") as warned:
+        session.sql(f"ALTER STATEMENT SET changing ADD {NARROW} WITH HISTORY")
+    (told,) = [int(found[1]) for each in warned if (found := re.search(r"from (\d+) on", str(each.message)))]
+    streams.arrive(1)
+    settled(streams)
+    found, expected = streams.found("narrow"), streams.expected(NARROW_MEANT)
+    assert found < expected
+    assert all(max(row) < told for row in expected - found)
+    assert sum(count for row, count in (found & before).items() if max(row) >= told) > 3
+    for each in session.running:
+        each.stop()
+
+
 def test_nothing_is_lost_or_doubled_while_rows_come(streams: Streams) -> None:
     def arrive() -> None:
         for _ in range(6):
@@ -84,7 +125,6 @@ def test_nothing_is_lost_or_doubled_while_rows_come(streams: Streams) -> None:
 REFUSED = [
     ("other ADD " + NARROW, "WJ602", "no statement set named other runs"),
     ("changing DROP narrow", "WJ602", "has no statement into narrow"),
-    (f"changing ADD {NARROW} WITH HISTORY", "WJ606", "WITH HISTORY is not supported yet"),
     (f"changing ADD {ALIKE[0]}", "WJ606", "two statements of the set write to near"),
     ("changing ADD " + NARROW.replace("-1 AND 2", "-1 AND 20"), "WJ702", "be 20 later than A"),
     ("changing ADD " + NARROW.replace("A.n AS first", "A.s AS first"), "WJ702", "the column s of A"),

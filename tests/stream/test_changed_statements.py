@@ -90,7 +90,7 @@ def run_set(streams: Streams, running: Mapping[str, Drawn]) -> None:
 
 def stricter(chance: Random, statement: Drawn) -> Drawn:
     """Return a statement with one condition more, on a column that the state has in any case."""
-    alias = chance.choice("".join(re.findall(r"(?:one|two|three) (\w)", statement.own)))
+    alias = chance.choice("".join(re.findall(r"(?:one|two|three|four|five) (\w)", statement.own)))
     more = f"{alias}.n % 3 <> {chance.randint(0, 2)}"
     link = "AND" if " WHERE " in statement.own else "WHERE"
     return Drawn(f"{statement.own} {link} {more}", f"{statement.oracle} AND {more}")

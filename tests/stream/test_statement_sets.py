@@ -24,21 +24,23 @@ Row = tuple[int, int | None, int, int | None, str]
 
 @dataclass
 class Streams:
-    """Three streams of files below a folder, and the same rows in DuckDB."""
+    """Streams of files below a folder, and the same rows in DuckDB."""
 
     session: wjoin.Session
     root: Path
     chance: random.Random
     oracle: duckdb.DuckDBPyConnection = field(default_factory=duckdb.connect)
     step: int = 0
+    delay: int = 1000
+    names: Sequence[str] = STREAMS
 
     def __post_init__(self) -> None:
-        for name in STREAMS:
+        for name in self.names:
             folder = self.root / name
             folder.mkdir()
             self.session.sql(
-                f"""CREATE OR REPLACE STREAM {name} ({COLUMNS}, WATERMARK FOR n AS n - 1000) USING parquet
-                    OPTIONS (path '{folder}', maxFilesPerTrigger '1')"""
+                f"""CREATE OR REPLACE STREAM {name} ({COLUMNS}, WATERMARK FOR n AS n - {self.delay})
+                    USING parquet OPTIONS (path '{folder}', maxFilesPerTrigger '1')"""
             )
             self.oracle.execute(f"CREATE TABLE {name} ({COLUMNS.replace('STRING', 'VARCHAR')})")
 
@@ -46,7 +48,7 @@ class Streams:
         """Write files of rows that are out of order, some with NULL for a key or a value."""
         for _ in range(files):
             self.step += 1
-            for name in STREAMS:
+            for name in self.names:
                 found = [self._row() for _ in range(rows)]
                 frame = self.session.spark.createDataFrame(found, COLUMNS).coalesce(1)
                 frame.write.mode("append").parquet(str(self.root / name))
@@ -78,15 +80,15 @@ class Streams:
         """Run a set to the end of its streams; ``name``: what stands before BEGIN."""
         self.session.run_script(set_of(inserts, name), checkpoint=str(self.root / "checkpoints"))
 
-    def block(self) -> None:
-        """Have the sink ``far`` fail: a file stands where a folder must be."""
-        folder = self.root / "far_out" / "s=x"
+    def block(self, sink: str = "far", part: str = "s=x") -> None:
+        """Have a sink fail: a file stands where the folder of a part must be."""
+        folder = self.root / f"{sink}_out" / part
         shutil.move(folder, self.root / "away")
         folder.touch()
 
-    def unblock(self) -> None:
-        """Let the sink ``far`` work again."""
-        folder = self.root / "far_out" / "s=x"
+    def unblock(self, sink: str = "far", part: str = "s=x") -> None:
+        """Let a sink work again."""
+        folder = self.root / f"{sink}_out" / part
         folder.unlink()
         shutil.move(self.root / "away", folder)
 
@@ -110,11 +112,11 @@ class Drawn:
     oracle: str
 
 
-def drawn(chance: random.Random, count: int, key: str) -> Drawn:
-    """Return a random statement over ``count`` streams that meet on ``key``."""
-    relations = [chance.choice(STREAMS) for _ in range(count)]
+def drawn(chance: random.Random, count: int, key: str, names: Sequence[str] = STREAMS) -> Drawn:
+    """Return a random statement over ``count`` of some streams that meet on ``key``."""
+    relations = [chance.choice(names) for _ in range(count)]
     aliases = chance.sample("ABCDEXYZ", count)
-    names = ", ".join(f"{relation} {alias}" for relation, alias in zip(relations, aliases, strict=True))
+    items = ", ".join(f"{relation} {alias}" for relation, alias in zip(relations, aliases, strict=True))
     window, meant = _windows(chance, aliases)
     pairs = list(itertools.pairwise(aliases))
     equal = {"k": "{0}.k = {1}.k", "j": "{1}.j = {0}.j", "%": "{0}.k % 3 = {1}.k % 3", "": ""}[key]
@@ -143,8 +145,8 @@ def drawn(chance: random.Random, count: int, key: str) -> Drawn:
         matched += f", greatest({', '.join(f'{alias}.n' for alias in aliases)}) AS at"
     where = " AND ".join(conditions)
     return Drawn(
-        f"SELECT {shown} FROM {names} {window}" + (f" WHERE {where}" if where else ""),
-        f"SELECT {matched} FROM {names} WHERE {' AND '.join([meant, *conditions])}",
+        f"SELECT {shown} FROM {items} {window}" + (f" WHERE {where}" if where else ""),
+        f"SELECT {matched} FROM {items} WHERE {' AND '.join([meant, *conditions])}",
     )
 
 
@@ -154,6 +156,11 @@ def _windows(chance: random.Random, aliases: Sequence[str]) -> tuple[str, str]:
         width = chance.randint(1, 12)
         numbers = ", ".join(f"{alias}.n" for alias in aliases)
         return f"WINDOW = {width}", f"greatest({numbers}) - least({numbers}) <= {width}"
+    if chance.random() < 0.2:
+        width = chance.randint(3, 12)
+        steps = " AND ".join(f"{b}.n - {a}.n BETWEEN 0 AND {width}" for a, b in itertools.pairwise(aliases))
+        within = ", ".join([str(width)] * (len(aliases) - 1))
+        return f"PATH ({', '.join(aliases)}) WITHIN ({within})", steps
     terms = [_term(chance, *pair) for pair in itertools.pairwise(aliases)]
     if len(terms) == 1 and chance.random() < 0.4:
         terms.append(_term(chance, *aliases))

@@ -1,6 +1,6 @@
 """Statements that go on with the state of others: which join of a checkpoint each takes its results of."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from wjoin.context import Asked
@@ -16,8 +16,11 @@ from wjoin.measured.begun import Begun, BegunJoin, Columns, KnownSink, Value, ke
 from wjoin.measured.kept import Kept
 from wjoin.planner.conditions.conjuncts import Filter
 from wjoin.planner.sets.changed_join import changed, unfit
+from wjoin.planner.sets.history import no_history
 from wjoin.planner.sets.shared_join import Member, apart, condition_text
 from wjoin.spark.cluster import partitions
+
+_NEW = "leave WITH HISTORY out: the statement gets the results that later rows complete"
 
 Group = Sequence[tuple[SetStatement, Member]]
 """Statements, each as it is planned by itself."""
@@ -86,13 +89,19 @@ def begun_alone(asked: Asked, statement: SetStatement, columns: Columns) -> Begu
 
 
 def changed_parts(
-    asked: Asked, statements: Sequence[SetStatement], kept: Kept, checkpoint: str, other: str
+    asked: Asked,
+    statements: Sequence[SetStatement],
+    kept: Kept,
+    checkpoint: str,
+    other: str,
+    histories: Collection[str] = (),
 ) -> tuple[SetJoin, ...] | None:
     """Return the joins of a checkpoint with statements that need not be those that began it.
 
     A join of which no statement takes results keeps its state. None where it is not known with which
     statements the state began. ``checkpoint``: in what words errors speak of it, ``other``: that it is of
-    other statements. Raises WJoinError WJ702 for a statement that needs more than the state has, and WJ606.
+    other statements. ``histories``: sinks, in lower case, that come WITH HISTORY. Raises WJoinError WJ702 for
+    a statement that needs more than the state has, and WJ606.
     """
     begun = kept.begun_with
     if begun is None or not hasattr(asked.engine.spark, "_jsparkSession"):
@@ -105,7 +114,8 @@ def changed_parts(
     for each in statements:
         member = member_of(asked, each)
         groups[_place(asked, each, member, bases, begun, other)].append((each, member))
-    parts = tuple(_part(asked, *each) for each in zip(bases, groups, strict=True))
+    histories = begun.histories.union(histories)
+    parts = tuple(_part(asked, *each, histories) for each in zip(bases, groups, strict=True))
     for part in parts:
         for taker in part.takers:
             if found := groups_in(part.sample(taker)):
@@ -168,14 +178,22 @@ def _refused(other: str, sink: str, reason: str) -> WJoinError:
     return WJoinError("WJ702", f"{other}; the state cannot go on with that into {sink}: {reason}")
 
 
-def _part(asked: Asked, base: _Base, group: Group) -> SetJoin:
-    """Return a join of the checkpoint with its statements."""
+def _part(asked: Asked, base: _Base, group: Group, histories: Collection[str]) -> SetJoin:
+    """Return a join of the checkpoint with its statements.
+
+    Raises WJoinError WJ606 for a history that no worker can make.
+    """
     rewriting = base.rewriting
     if group and apart(base.member):
         ((statement, _),) = group
         return by_itself(rewriting, statement, asked.params)
     (done,) = rewriting.done
-    planned, shared = changed(done.planned, base.member, [member for _, member in group])
+    reason = no_history(done.planned.physical)
+    for statement, _ in group:
+        if reason and statement.sink.name.lower() in histories:
+            message = f"the state has no history for {statement.sink.name}: {reason}"
+            raise WJoinError("WJ606", message, help=_NEW)
+    planned, shared = changed(done.planned, base.member, [member for _, member in group], histories)
     rewriting.done[0] = replace(done, planned=planned)
     takers = [
         of_member(asked, statement, planned, each, base.member.aliases)

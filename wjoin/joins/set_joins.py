@@ -136,12 +136,12 @@ def joins_of(parts: Sequence[SetJoin]) -> Joins:
     )
 
 
-def made_of(parts: Sequence[SetJoin]) -> DataFrame:
-    """Return what the joins of a set make, in one DataFrame."""
-    if len(parts) == 1:
+def made_of(parts: Sequence[SetJoin], beside: Sequence[DataFrame] = ()) -> DataFrame:
+    """Return what the joins of a set make, in one DataFrame, with rows ``beside`` that have numbers, too."""
+    if len(parts) == 1 and not beside:
         return parts[0].made
     first, *others = (_numbered(part.made, number) for number, part in enumerate(parts))
-    for each in others:
+    for each in (*others, *beside):
         first = first.unionByName(each, allowMissingColumns=True)
     return first
 
@@ -152,7 +152,7 @@ def rows_of(parts: Sequence[SetJoin], made: DataFrame) -> Iterator[tuple[SetStat
     Raises WJoinError WJ606 for a statement whose rows depend on more than one result.
     """
     for number, part in enumerate(parts):
-        own = _of_part(parts, number, made)
+        own = _of_part(part, number, made)
         for taker in part.takers:
             rows = part.rows(taker, own)
             _refuse_groups(taker, rows)
@@ -167,10 +167,10 @@ def without_rows(made: DataFrame) -> DataFrame:
     return DataFrame(java.createDataFrame(none, java.parseDataType(made.schema.json())), session)
 
 
-def _of_part(parts: Sequence[SetJoin], number: int, made: DataFrame) -> DataFrame:
-    if len(parts) == 1:
+def _of_part(part: SetJoin, number: int, made: DataFrame) -> DataFrame:
+    if PART not in made.columns:
         return made
-    own = [F.col(f"{name}_{number}").alias(name) for name in parts[number].made.columns]
+    own = [F.col(f"{name}_{number}").alias(name) for name in part.made.columns]
     return made.filter(F.col(PART) == number).select(*own)
 
 

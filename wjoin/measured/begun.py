@@ -1,6 +1,6 @@
 """What is kept beside a checkpoint so that other statements can go on with its state: who began it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from wjoin.grammar.tokens import first_word, names_in
@@ -36,12 +36,14 @@ class KnownSink:
 
     Those after the micro-batch ``after``, -1 for all. Spark's sinks of files number what they get without a
     gap: ``skipped`` micro-batches were for others. ``taken``: whether the query writes into it now.
+    ``history``: whether it gets the results among the rows that the state had before, too.
     """
 
     columns: Columns
     after: int = -1
     skipped: int = 0
     taken: bool = True
+    history: bool = False
 
 
 @dataclass(frozen=True)
@@ -56,13 +58,23 @@ class Begun:
         """Return what is known of a sink, None where it has had nothing yet."""
         return self.sinks.get(name.lower())
 
+    @property
+    def histories(self) -> frozenset[str]:
+        """The names, in lower case, of the sinks that have a history, and that the query writes into."""
+        return frozenset(name for name, each in self.sinks.items() if each.history and each.taken)
+
     def going_on(
-        self, columns: Mapping[str, Columns], last: int, logged: Callable[[str], int | None]
+        self,
+        columns: Mapping[str, Columns],
+        last: int,
+        logged: Callable[[str], int | None],
+        histories: Collection[str] = (),
     ) -> "Begun":
         """Return this with the sinks into which the query writes after the micro-batch ``last``.
 
         ``columns`` are those of their rows, by their names. ``logged``: the last number in the log of a sink
-        of files, -1 where that is empty; None of another sink.
+        of files, -1 where that is empty; None of another sink. ``histories`` are the sinks, in lower case,
+        that have a history where they are not known yet.
         """
         found = {name: replace(each, taken=False) for name, each in self.sinks.items()}
         for name, each in columns.items():
@@ -70,7 +82,8 @@ class Begun:
             if known is None or not known.taken:
                 log = logged(name)
                 after = last if known is None or log == -1 else known.after
-                known = KnownSink(each, after, 0 if log is None else last - log)
+                history = known is None and name.lower() in histories
+                known = KnownSink(each, after, 0 if log is None else last - log, history=history)
             found[name.lower()] = replace(known, columns=each, taken=True)
         return replace(self, sinks=found)
 

@@ -1,7 +1,7 @@
 """What an INSERT INTO finds beside its checkpoint, read when it is first asked for."""
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -99,7 +99,10 @@ class Kept:
                 self._beside.write(BEGUN, 1, plain(begun))
 
     def keep_sinks(
-        self, columns: Mapping[str, Columns], logged: Callable[[str], int | None]
+        self,
+        columns: Mapping[str, Columns],
+        logged: Callable[[str], int | None],
+        histories: Collection[str] = (),
     ) -> Mapping[str, KnownSink]:
         """Keep which sinks a query writes into that goes on, and return them (see ``Begun.going_on``).
 
@@ -107,7 +110,7 @@ class Kept:
         """
         if self._beside is None or self.begun_with is None:
             return {}
-        known = self.begun_with.going_on(columns, self._last_commit(), logged)
+        known = self.begun_with.going_on(columns, self.last_commit, logged, histories)
         if known != self.begun_with:
             self._beside.write(BEGUN, self._begun[0] + 1, plain(known))
         return known.sinks
@@ -115,9 +118,10 @@ class Kept:
     def wrote(self, sink: str) -> bool:
         """Return whether the query has committed a micro-batch with a sink, one that came later as well."""
         known = None if self.begun_with is None else self.begun_with.sink(sink)
-        return known is not None and self._last_commit() > known.after
+        return known is not None and self.last_commit > known.after
 
-    def _last_commit(self) -> int:
+    @property
+    def last_commit(self) -> int:
         """Return the number of the last micro-batch that is committed, -1 for none."""
         numbers = Files.of(self._spark).numbers(f"{self._folder}/commits")
         return numbers[-1] if numbers else -1

@@ -12,7 +12,7 @@ from wjoin.grammar.errors import WJoinError, WJoinWarning
 from wjoin.grammar.shown import shown
 from wjoin.grammar.spans import Span
 from wjoin.grammar.suggestions import suggestion
-from wjoin.grammar.syntax import CreateSink, CreateStream, Identifier
+from wjoin.grammar.syntax import CommitWhen, CreateSink, CreateStream, Identifier
 from wjoin.planner.bind.event_time import time_kind
 from wjoin.planner.catalog import UNDECLARED, Delay, Delays, Estimate, Origin
 from wjoin.planner.cost.shedding import MODELS
@@ -94,6 +94,11 @@ class SinkDeclaration:
     partitioned_by: tuple[str, ...]
     statement: CreateSink | None = None
     retain: Retention | None = None
+
+    @property
+    def commit_when(self) -> CommitWhen | None:
+        """What commits its results, None where each micro-batch does."""
+        return None if self.statement is None else self.statement.commit_when
 
 
 @dataclass

@@ -14,6 +14,7 @@ from wjoin.grammar.syntax import AlterSet, Identifier, InsertInto, StatementSet
 from wjoin.planner.plan.block_columns import quoted
 from wjoin.queries.running import Running
 from wjoin.queries.running_set import RunningSet
+from wjoin.statements.set_histories import refuse_known, tell_gone
 from wjoin.statements.statement_sets import plan_set, start_set
 
 
@@ -24,14 +25,6 @@ def alter_set(asked: Asked, statement: AlterSet) -> Running:
     the state of the set has; then the set runs on as it was.
     """
     running, of_set = _find(asked, statement.name)
-    if statement.history:
-        raise WJoinError(
-            "WJ606",
-            "WITH HISTORY is not supported yet",
-            span=statement.span,
-            help="leave it out: the statement gets the results that later rows complete, those with rows of "
-            "the state among them",
-        )
     inserts = _changed(asked, statement, of_set.inserts)
     failure = "ON FAILURE KEEP OTHERS " if of_set.keep_others else ""
     text = f"EXECUTE STATEMENT SET {quoted(of_set.name)} {failure}BEGIN {'; '.join(inserts)}; END"
@@ -39,12 +32,21 @@ def alter_set(asked: Asked, statement: AlterSet) -> Running:
     if not isinstance(body, StatementSet):
         raise AssertionError("a statement set is one")
     with own.placed(), asked.queries.replacing(running):
-        planned = plan_set(own, body, None, running.checkpoint)
+        planned = plan_set(own, body, None, running.checkpoint, _histories(statement))
+        refuse_known(planned)
     of_set.shut()
     running.changed = True
     running.stop()
     with own.placed():
+        tell_gone(own, planned)
         return start_set(own, body, planned, once=of_set.once, every=of_set.every)
+
+
+def _histories(statement: AlterSet) -> frozenset[str]:
+    """Return the sink of a statement that is added WITH HISTORY, in lower case."""
+    if not statement.history or statement.added is None:
+        return frozenset()
+    return frozenset({statement.added.target[-1].name.lower()})
 
 
 def _find(asked: Asked, name: Identifier) -> tuple[Running, RunningSet]:

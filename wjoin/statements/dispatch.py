@@ -16,11 +16,10 @@ from wjoin.settings.parameters import setting_value
 from wjoin.spark.spark_failures import located
 from wjoin.statements.alter_set import alter_set
 from wjoin.statements.explain import explain
-from wjoin.statements.inserts import insert
 from wjoin.statements.queries import describe_query, show_queries, stop_query
 from wjoin.statements.sinks import create_sink, describe_sink, drop_sink, show_create, show_sinks
 from wjoin.statements.spark import pass_through, send
-from wjoin.statements.statement_sets import execute_set
+from wjoin.statements.statement_sets import execute_set, run_insert
 from wjoin.statements.statistics import alter_stream, analyze_stream
 from wjoin.statements.streaming_rows import refuse_actions
 from wjoin.statements.streams import create_stream, describe_stream, drop_stream, show_streams
@@ -71,7 +70,7 @@ def _explain(asked: Asked, statement: syntax.Explain | syntax.ExplainSet) -> Dat
 
 
 def _insert(asked: Asked, statement: InsertInto) -> DataFrame | None:
-    running = insert(asked, statement, once=False, checkpoint=None)
+    running = run_insert(asked, statement, once=False, checkpoint=None)
     if running is None:
         return None
     return asked.engine.rows([(running.name, str(running.query.id))], "sink STRING, query STRING")

@@ -15,8 +15,7 @@ from wjoin.statements.alter_set import alter_set
 from wjoin.statements.dispatch import execute
 from wjoin.statements.explain import explain
 from wjoin.statements.explanation import Explanation
-from wjoin.statements.inserts import insert
-from wjoin.statements.statement_sets import execute_set
+from wjoin.statements.statement_sets import execute_set, run_insert
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ def outcome(
     with asked.placed(statement.span):
         match statement:
             case InsertInto():
-                return insert(asked, statement, once=once, checkpoint=checkpoint, trigger=trigger)
+                return run_insert(asked, statement, once=once, checkpoint=checkpoint, trigger=trigger)
             case StatementSet():
                 return execute_set(asked, statement, once=once, checkpoint=checkpoint, trigger=trigger)
             case AlterSet():

@@ -39,18 +39,31 @@ class SetSinks:
         self._java = java_class(shape.sparkSession, "wjoin.sinks.SetSinks")(frame._jdf, at_once)
         self._waiting, self._most = waiting, most
 
-    def add(self, sink: SinkDeclaration, rows: DataFrame, skipped: int = 0) -> None:
+    def add(
+        self,
+        sink: SinkDeclaration,
+        rows: DataFrame,
+        skipped: int = 0,
+        ends: tuple[DataFrame, int] | None = None,
+    ) -> None:
         """Add a sink with its rows over the shape; ``skipped``: micro-batches that were not for it.
 
-        It numbers its own without a gap: Spark cannot read a sink's log that has one.
+        It numbers its own without a gap: Spark cannot read a sink's log that has one. ``ends``: rows over the
+        shape with which a commit of several micro-batches ends, and the number of the last one that it has.
 
         Raises WJoinError WJ606 for one that cannot be written a micro-batch at a time.
         """
         frame: Any = rows
         own = sink_of(sink, rows)
+        when: Any
+        when, last = (None, -1) if ends is None else ends
         waiting = f"{self._waiting}/{folder_name(sink.name)}"
         self._java.add(
-            *(sink.name, frame._jdf, own, sink.provider, writing_options(sink)), skipped, waiting, self._most
+            *(sink.name, frame._jdf, own, sink.provider, writing_options(sink)),
+            skipped,
+            waiting,
+            self._most,
+            *(None if when is None else when._jdf, last),
         )
 
     def of(self, made: DataFrame) -> DataStreamWriter:

@@ -100,6 +100,10 @@ def _with_times(statement: CreateSink, options: dict[str, str], params: Mapping[
         return TimeDuration(value, span=duration.span)
 
     retain, every = statement.retain, statement.commit_every
+    if every is not None and statement.commit_when is not None:
+        message = "COMMIT EVERY and COMMIT WHEN exclude each other"
+        help = "keep one of them; the option trigger says how often micro-batches start"
+        raise WJoinError("WJ106", message, span=every.span, help=help)
     if every is not None:
         if own_option(options, "trigger") is not None:
             message = "COMMIT EVERY and the option trigger say the same"
@@ -175,6 +179,8 @@ def describe_sink(asked: Asked, statement: DescribeSink) -> DataFrame:
     if sink.retain is not None:
         times = (("retain", sink.retain.time), ("grace", sink.retain.grace))
         rows += [(name, spell(1000 * time).lower()) for name, time in times]
+    if (when := sink.commit_when) is not None:
+        rows.append(("commit when", f"{when.stream.name} ({when.condition})"))
     rows += [(f"option {key}", value) for key, value in sink.options.items()]
     return asked.engine.rows(rows, "property STRING, value STRING")
 

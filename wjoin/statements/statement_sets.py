@@ -4,19 +4,21 @@ Each sink gets the rows of a micro-batch once. One that comes again, as its quer
 sinks, goes to those that do not have it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from wjoin.context import Asked
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.plurals import counted
 from wjoin.grammar.shown import shown_lines
-from wjoin.grammar.syntax import InsertInto, StatementSet
+from wjoin.grammar.syntax import Identifier, InsertInto, StatementSet
 from wjoin.joins.changed_joins import begun_with, changed_parts
 from wjoin.joins.set_joins import (
+    PART,
     SetJoin,
     SetStatement,
     Taker,
@@ -48,12 +50,14 @@ from wjoin.statements.explanation import Explanation
 from wjoin.statements.inserts import (
     Starting,
     identity_of,
+    insert,
     no_checkpoint,
     prepare,
     refuse_folder,
     started,
     target_sink,
 )
+from wjoin.statements.set_commits import commit_rows, committing, has_commits, refuse_other_commits
 from wjoin.statements.set_sinks import SetSinks, folder_name
 from wjoin.statements.sink_columns import columns_of, refuse_columns
 from wjoin.statements.sinks import rows_for
@@ -66,7 +70,7 @@ _AT_ONCE = 8
 class PlannedSet:
     """A statement set before it runs; ``folder`` is that of its checkpoint, None where it is given none.
 
-    ``changed``: whether it goes on with the state of another set.
+    ``changed``: whether it goes on with the state of another set. ``histories``: see ``plan_set``.
     """
 
     name: str
@@ -76,6 +80,7 @@ class PlannedSet:
     folder: str | None
     kept: Kept
     changed: bool = False
+    histories: frozenset[str] = frozenset()
 
     @property
     def sinks(self) -> str:
@@ -85,41 +90,59 @@ class PlannedSet:
 
 @dataclass(frozen=True)
 class Written:
-    """The rows that each statement of a set writes, over a ``shape`` that stands for what its joins make."""
+    """The rows that each statement writes, over a ``shape`` that stands for what the set has ``made``.
 
+    ``commits`` are the numbers of the rows that commit the results of some of their sinks.
+    """
+
+    made: DataFrame
     shape: DataFrame
     rows: tuple[tuple[SetStatement, DataFrame], ...]
+    commits: Mapping[str, int]
 
     @classmethod
     def of(cls, parts: Sequence[SetJoin]) -> "Written":
         """Return what the statements of joins write. Raises WJoinError WJ606 for what a set cannot run."""
-        shape = without_rows(made_of(parts))
+        asked, numbers = parts[0].rewriting.asked, dict(committing(parts))
+        made = made_of(parts, [commit_rows(asked, each, number) for number, each in numbers.items()])
+        shape = without_rows(made)
         found = (
             (statement, rows_for(statement.sink, rows, statement.insert))
             for statement, rows in rows_of(parts, shape)
         )
-        return cls(shape, tuple(found))
+        return cls(made, shape, tuple(found), {each.sink.name: number for number, each in numbers.items()})
 
-    def sinks(self, skipped: Mapping[str, int], waiting: str, most: int) -> SetSinks:
+    def sinks(
+        self, skipped: Mapping[str, int], last: Callable[[SinkDeclaration], int], waiting: str, most: int
+    ) -> SetSinks:
         """Return what writes them; by names of sinks, how many micro-batches were not for them.
 
-        ``waiting`` and ``most``: where rows wait for a sink that fails, and their bytes (``SetSinks``).
+        ``last`` tells the last number that a sink with COMMIT WHEN has, ``waiting`` and ``most`` where rows
+        wait for a sink that fails, and their bytes (``SetSinks``).
         Raises WJoinError WJ606 for a sink that cannot be written a micro-batch at a time.
         """
         sinks = SetSinks(self.shape, _AT_ONCE, waiting, most)
         for statement, rows in self.rows:
             with located(statement.insert.target[-1].span):
-                sinks.add(statement.sink, rows, skipped.get(statement.sink.name.lower(), 0))
+                sink = statement.sink
+                number = self.commits.get(sink.name)
+                ends = None if number is None else (self.shape.filter(F.col(PART) == number), last(sink))
+                sinks.add(sink, rows, skipped.get(sink.name.lower(), 0), ends)
         return sinks
 
 
 def plan_set(
-    asked: Asked, statement: StatementSet, checkpoint: str | None, folder: str | None = None
+    asked: Asked,
+    statement: StatementSet,
+    checkpoint: str | None,
+    folder: str | None = None,
+    histories: frozenset[str] = frozenset(),
 ) -> PlannedSet:
     """Plan a statement set, and compare it with what its checkpoint holds; nothing is written.
 
     ``folder`` is that of the checkpoint where it is known, ``checkpoint`` the one of all checkpoints.
-    Raises WJoinError WJ602 for an unknown sink and WJ606 for what a set cannot run.
+    ``histories`` are the new sinks, in lower case, that get the results among the rows of the state. Raises
+    WJoinError WJ602 for an unknown sink and WJ606 for what a set cannot run.
     """
     spark = asked.engine.spark
     if not hasattr(spark, "_jsparkSession"):
@@ -136,7 +159,7 @@ def plan_set(
         folder = asked.queries.name_folder(directory, name)
     kept = Kept(spark, folder, asked.settings.home())
     parts = parts_of(asked, statements, kept)
-    planned = PlannedSet(name, statements, parts, Written.of(parts), folder, kept)
+    planned = PlannedSet(name, statements, parts, Written.of(parts), folder, kept, histories=histories)
     if folder is not None:
         with located(statement.span):
             _refuse_waiting(spark, _waiting(folder), statements)
@@ -145,6 +168,10 @@ def plan_set(
             sink, begun, committed = each.sink, kept.begun, kept.committed
             if kept.begun_with is not None:
                 begun, committed = kept.begun_with.sink(sink.name) is not None, kept.wrote(sink.name)
+            files, waiting = Files.of(spark), _waiting(folder)
+            refuse_other_commits(files, waiting, each)
+            if sink.commit_when is not None:
+                committed = has_commits(files, waiting, each)
             with located(each.insert.target[-1].span):
                 refuse_folder(spark, sink, folder, begun=begun, committed=committed)
     return planned
@@ -160,7 +187,8 @@ def _on_checkpoint(asked: Asked, planned: PlannedSet, checkpoint: str) -> Planne
     except WJoinError as error:
         if error.code != "WJ702":
             raise
-        parts = changed_parts(asked, planned.statements, planned.kept, checkpoint, error.message)
+        told = checkpoint, error.message
+        parts = changed_parts(asked, planned.statements, planned.kept, *told, planned.histories)
         if parts is None:
             raise
         written = Written.of(parts)
@@ -180,6 +208,17 @@ def execute_set(
     return start_set(asked, statement, planned, once=once, every=every)
 
 
+def run_insert(
+    asked: Asked, statement: InsertInto, *, once: bool, checkpoint: str | None, trigger: str | None = None
+) -> Running | None:
+    """Run an INSERT INTO (see ``inserts.insert``); into a sink with COMMIT WHEN it is a set of one."""
+    sink = target_sink(asked.catalog, statement)
+    if sink is None or sink.commit_when is None:
+        return insert(asked, statement, once=once, checkpoint=checkpoint, trigger=trigger)
+    alone = StatementSet(Identifier(sink.name, span=statement.span), (statement,), span=statement.span)
+    return execute_set(asked, alone, once=once, checkpoint=checkpoint, trigger=trigger)
+
+
 def start_set(
     asked: Asked, statement: StatementSet, planned: PlannedSet, *, once: bool, every: str | None
 ) -> Running:
@@ -192,18 +231,25 @@ def start_set(
     begun = begun_with(asked, planned.parts, columns)
     prepare(asked, statement.span, folder, planned.kept, joins, begun)
     declared = {each.sink.name: each.sink for each in planned.statements}
-    known = planned.kept.keep_sinks(columns, lambda name: last_logged(asked.engine.spark, declared[name]))
+    known = planned.kept.keep_sinks(
+        columns, lambda name: last_logged(asked.engine.spark, declared[name]), planned.histories
+    )
     skipped = {name: each.skipped for name, each in known.items()}
     with located(statement.span):
         schemas = [(each.sink, rows.schema) for each, rows in planned.written.rows]
         kept = tuple(keepers(asked.engine.spark, schemas))
     most = asked.settings.waiting() if statement.keep_others else 0
-    sinks = planned.written.sinks(skipped, _waiting(folder), most)
+
+    def last(sink: SinkDeclaration) -> int:
+        logged = last_logged(asked.engine.spark, sink)
+        return planned.kept.last_commit if logged is None else logged
+
+    sinks = planned.written.sinks(skipped, last, _waiting(folder), most)
     inserts = tuple(each.span.of(asked.text) for each in statement.inserts)
     of_set = RunningSet(
         planned.name, inserts, asked.params, once, every, sinks.shut, sinks.waiting, statement.keep_others
     )
-    writer = sinks.of(made_of(planned.parts)).option("checkpointLocation", folder)
+    writer = sinks.of(planned.written.made).option("checkpointLocation", folder)
     name = asked.queries.free_name(planned.name)
     spans = statement.span, statement.span
     starting = Starting(
@@ -228,7 +274,7 @@ def _refuse_waiting(spark: SparkSession, folder: str, statements: Sequence[SetSt
     """Refuse a set that lacks a sink for which rows wait: WJoinError WJ606."""
     own = {folder_name(each.sink.name) for each in statements}
     for name in Files.of(spark).names(folder):
-        if name not in own and Files.of(spark).names(f"{folder}/{name}"):
+        if name not in own and any(each.isdigit() for each in Files.of(spark).names(f"{folder}/{name}")):
             raise WJoinError(
                 "WJ606",
                 f"rows wait for the sink {unquote(name)}, which the set no longer has",

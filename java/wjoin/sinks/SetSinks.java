@@ -48,7 +48,9 @@ public final class SetSinks implements VoidFunction2<Dataset<Row>, Long> {
   /**
    * Add a sink, with its rows over the relation. Without a {@code sink} of Spark's they are written as a table
    * is, by {@code provider}. It has {@code skipped} micro-batches fewer than the query. If it fails, its rows
-   * wait in a folder, up to {@code most} bytes; a micro-batch with more, or any where that is 0, fails.
+   * wait in a folder, up to {@code most} bytes; a micro-batch with more, or any where that is 0, fails. Where
+   * there is a relation {@code when}, over the same one, all rows wait until a micro-batch has rows of it, and
+   * come with those as one commit, after the {@code last} that the sink has.
    */
   public void add(
       String name,
@@ -58,11 +60,16 @@ public final class SetSinks implements VoidFunction2<Dataset<Row>, Long> {
       Map<String, String> options,
       int skipped,
       String waiting,
-      long most)
+      long most,
+      Dataset<Row> when,
+      long last)
       throws IOException, ReflectiveOperationException {
     Prepared prepared = new Prepared(analyzed(rows), shape.output());
-    WaitingRows kept = new WaitingRows(session, waiting, most);
-    targets.add(new Target(name, prepared, sink, provider, options, skipped, kept));
+    WaitingRows kept = new WaitingRows(session, waiting, when == null ? most : Long.MAX_VALUE);
+    Prepared ends = when == null ? null : new Prepared(analyzed(when), shape.output());
+    Commits commits = when == null ? null : new Commits(session, waiting + "/commits", last);
+    targets.add(
+        new Target(name, prepared, sink, provider, options, skipped, kept, ends, commits, most > 0));
   }
 
   /** For which sinks rows wait. */

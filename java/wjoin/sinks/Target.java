@@ -15,6 +15,8 @@ import org.apache.spark.sql.execution.streaming.Sink;
  *
  * <p>Spark's sinks leave out a micro-batch whose number is not above the last one that they have. So while rows
  * wait, those of later micro-batches wait behind them.
+ *
+ * <p>A sink that is committed {@code when} rows of a stream come gets those of several micro-batches at a time.
  */
 final class Target {
   private final String name;
@@ -25,6 +27,10 @@ final class Target {
   private final Map<String, String> options;
   private final int skipped;
   private final WaitingRows waiting;
+  private final Prepared when;
+  private final Commits commits;
+  private final boolean others;
+  private volatile boolean failing;
   private volatile String failed = "it has not been tried again yet";
 
   Target(
@@ -34,16 +40,22 @@ final class Target {
       String provider,
       Map<String, String> options,
       int skipped,
-      WaitingRows waiting)
+      WaitingRows waiting,
+      Prepared when,
+      Commits commits,
+      boolean others)
       throws ReflectiveOperationException, IOException {
     this.name = name;
     this.rows = rows;
     this.sink = sink;
-    this.folder = Folder.of(sink);
+    this.folder = when == null ? Folder.of(sink) : Optional.empty();
     this.provider = provider;
     this.options = options;
     this.skipped = skipped;
     this.waiting = waiting;
+    this.when = when;
+    this.commits = commits;
+    this.others = others;
   }
 
   /** Return how one job writes the rows of this sink and others, nothing where it cannot. */
@@ -83,17 +95,21 @@ final class Target {
 
   /** Write what waits and the rows of micro-batch {@code number}; what goes wrong names the sink. */
   void write(Dataset<Row> made, long number) throws Exception {
+    if (when != null) {
+      collect(made, number);
+      return;
+    }
     naming(
         made,
         number,
         () -> {
           boolean waits = waiting.numbers().contains(number);
           for (long each : waiting.numbers()) {
-            give(waiting.rows(made.sparkSession(), each), each);
+            give(waiting.rows(made.sparkSession(), List.of(each)), each - skipped);
             waiting.written(each);
           }
           if (!waits) {
-            give(rows.over(made), number);
+            give(rows.over(made), number - skipped);
           }
         });
   }
@@ -103,19 +119,53 @@ final class Target {
     boolean waits = waiting.numbers().contains(number);
     try {
       writing.write();
-    } catch (InterruptedException stopped) {
-      throw stopped;
     } catch (Exception error) {
-      failed = Failures.cause(error);
+      note(error);
       if (!waits && !kept(made, number, error)) {
         throw Failures.of(name, error);
       }
     }
   }
 
-  /** Return what waits for the sink, nothing where nothing does. */
+  /** Keep the rows of a micro-batch, and write the commits that have ended. */
+  private void collect(Dataset<Row> made, long number) throws Exception {
+    if (!waiting.numbers().contains(number)) {
+      waiting.keep(rows.over(made), number);
+    }
+    if (!when.over(made).isEmpty()) {
+      commits.end(number);
+    }
+    try {
+      for (Map.Entry<Long, Long> each : commits.ends().entrySet()) {
+        List<Long> own = waiting.numbers().stream().filter(one -> one <= each.getValue()).toList();
+        if (!own.isEmpty()) {
+          give(waiting.rows(made.sparkSession(), own), each.getKey());
+          for (long one : own) {
+            waiting.written(one);
+          }
+        }
+        commits.forget(each.getKey());
+      }
+      failing = false;
+    } catch (Exception error) {
+      note(error);
+      if (!others) {
+        throw Failures.of(name, error);
+      }
+    }
+  }
+
+  private void note(Exception error) throws Exception {
+    if (error instanceof InterruptedException) {
+      throw error;
+    }
+    failing = true;
+    failed = Failures.cause(error);
+  }
+
+  /** Return what waits for the sink because it fails, nothing where nothing does. */
   Optional<Waiting> waiting() {
-    int count = waiting.numbers().size();
+    int count = when == null || failing ? waiting.numbers().size() : 0;
     return count == 0
         ? Optional.empty()
         : Optional.of(new Waiting(name, count, waiting.bytes(), waiting.since(), failed));
@@ -123,12 +173,12 @@ final class Target {
 
   /** Whether the rows of a micro-batch are made once for this sink, whatever comes of them. */
   boolean readsOnce() {
-    return sink != null && !waiting.takes();
+    return sink != null && when == null && !waiting.takes();
   }
 
   private void give(Dataset<Row> own, long number) {
     if (sink != null) {
-      sink.addBatch(number - skipped, own);
+      sink.addBatch(number, own);
       return;
     }
     // Spark's console reads no more rows than it shows, and what is not read is not joined.
@@ -139,7 +189,7 @@ final class Target {
   }
 
   /** Let the rows of a micro-batch wait; return whether they do. */
-  private boolean kept(Dataset<Row> made, long number, Exception failed) throws Exception {
+  private boolean kept(Dataset<Row> made, long number, Exception error) throws Exception {
     try {
       return waiting.keep(rows.over(made), number);
     } catch (Exception also) {
@@ -147,7 +197,7 @@ final class Target {
       if (also instanceof InterruptedException) {
         throw also;
       }
-      failed.addSuppressed(also);
+      error.addSuppressed(also);
       return false;
     }
   }

@@ -13,7 +13,7 @@ import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 
-/** Rows that wait for a sink which fails: Parquet files in a folder for each micro-batch, in their order. */
+/** Rows that wait for a sink: Parquet files in a folder for each micro-batch, in their order. */
 final class WaitingRows {
   /** Spark writes it last. */
   private static final String WHOLE = "_SUCCESS";
@@ -60,8 +60,8 @@ final class WaitingRows {
     return since;
   }
 
-  Dataset<Row> rows(SparkSession session, long number) {
-    return session.read().parquet(path(number).toString());
+  Dataset<Row> rows(SparkSession session, List<Long> numbers) {
+    return session.read().parquet(numbers.stream().map(each -> path(each).toString()).toArray(String[]::new));
   }
 
   /** Keep the rows of a micro-batch; return whether there was room for them. */

@@ -1,0 +1,85 @@
+"""The results among rows that are all in a worker's state: the history of a statement that came later.
+
+A worker makes them once, in its first micro-batch with the statement, of its state before that. Its manifest
+says so, and is committed with the results: a micro-batch that is repeated makes them again, a later one does
+not.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+import pyarrow as pa
+
+from wjoin.executor.blocks import for_output
+from wjoin.executor.report import Report
+from wjoin.executor.state.kept_rows import kept, watermark
+from wjoin.executor.state.manifest import Manifest
+from wjoin.executor.state.slices import Slice, SliceStore, still_live
+from wjoin.executor.step import StageLogic
+from wjoin.parts.kernels.runs import BoolArray, RunShape, SortedRun
+from wjoin.planner.plan.physical import Retention, StageEdge
+from wjoin.planner.sets.history import among_stored
+
+
+def stored_results(logic: StageLogic, manifest: Manifest, store: SliceStore) -> Iterator[pa.RecordBatch]:
+    """Yield the results of stored rows for the outputs that have not had them yet, each for its output."""
+    waiting = _waiting(logic, manifest)
+    runs = _live_runs(logic, manifest, store) if waiting else []
+    for number in waiting if runs and all(runs) else ():
+        plan = among_stored(logic.plan, logic.plan.outputs[number])
+        joining = replace(logic, plan=plan)
+        # What leaves the stage has the columns of all outputs.
+        making = replace(logic, plan=replace(plan, outputs=logic.plan.outputs))
+        nothing: list[SortedRun | None] = [None] * len(runs)
+        for run in runs[-1]:
+            for probe, found in joining.join(runs, [*nothing[:-1], run], nothing, Report()):
+                for block in making.assembler(probe).blocks(found):
+                    yield for_output(block, number)
+
+
+def with_histories(logic: StageLogic, manifest: Manifest) -> Manifest:
+    """Return a manifest that says of all outputs that they have had the results of stored rows."""
+    outputs = logic.plan.outputs
+    told = (outputs[number].sink.lower() for number in _waiting(logic, manifest))
+    return replace(manifest, histories=(*manifest.histories, *told))
+
+
+def _waiting(logic: StageLogic, manifest: Manifest) -> list[int]:
+    """Return the numbers of the outputs that shall have the results of stored rows, and have not."""
+    if logic.number != len(logic.plan.stages) - 1:
+        return []
+    return [
+        number
+        for number, each in enumerate(logic.plan.outputs)
+        if each.history and each.sink.lower() not in manifest.histories
+    ]
+
+
+def _live_runs(logic: StageLogic, manifest: Manifest, store: SliceStore) -> list[list[SortedRun]]:
+    """Return the rows of each input that a later row could still join, without what else is in its slices."""
+    streams = logic.plan.streams
+    marks = {each: watermark(manifest.seen.get(each), streams[each].delay) for each in logic.stage.members}
+    retentions = () if manifest.writing is None else manifest.writing.retentions
+    inputs = zip(logic.stage.inputs, logic.shapes, retentions, manifest.slices, strict=bool(retentions))
+    return [
+        [
+            live
+            for each in slices
+            if (live := still_live(_read(each, shape, store), shape, partial(_kept, rules, edge, marks)))
+        ]
+        for edge, shape, rules, slices in inputs
+    ]
+
+
+def _read(stored: Slice, shape: RunShape, store: SliceStore) -> SortedRun:
+    batch = store.load(stored)
+    if stored.order != shape.order_name:
+        return shape.sort(batch)
+    return shape.read(batch, (stored.earliest, stored.latest))
+
+
+def _kept(
+    retentions: Sequence[Retention], each: StageEdge, marks: Mapping[int, int | None], run: SortedRun
+) -> BoolArray:
+    return kept(retentions, dict(zip(each.members, run.times, strict=True)), marks)
