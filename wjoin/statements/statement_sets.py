@@ -29,7 +29,6 @@ from wjoin.joins.set_joins import (
 from wjoin.measured.followed import settle
 from wjoin.measured.kept import Kept
 from wjoin.planner.explain.cost import cost_text
-from wjoin.planner.explain.describe import describe
 from wjoin.planner.explain.text import explain_text
 from wjoin.planner.figures import figure, size
 from wjoin.planner.planning import PlannedSelect
@@ -244,7 +243,7 @@ def explain_set(asked: Asked, statement: StatementSet, mode: str) -> Explanation
     if mode not in ("", "COST"):
         raise WJoinError("WJ503", f"EXPLAIN {mode} is not available for a statement set", span=statement.span)
     planned = plan_set(asked, statement, None)
-    documents = [describe(each) for part in planned.parts for each in part.rewriting.planned]
+    documents = [each for part in planned.parts for each in part.rewriting.documents]
     total = f"{counted(len(planned.statements), 'statement')}, {counted(len(planned.parts), 'window join')}"
     unit = documents[0].unit
     lines = [f"Statement set: {total}, one query; figures are per {unit} of event time"]
