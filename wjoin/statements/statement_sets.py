@@ -15,6 +15,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.plurals import counted
 from wjoin.grammar.shown import shown_lines
 from wjoin.grammar.syntax import InsertInto, StatementSet
+from wjoin.homes.homes import AUTO
 from wjoin.joins.changed_joins import begun_with, changed_parts
 from wjoin.joins.set_joins import (
     SetJoin,
@@ -113,12 +114,18 @@ class Written:
 
 
 def plan_set(
-    asked: Asked, statement: StatementSet, checkpoint: str | None, folder: str | None = None
+    asked: Asked,
+    statement: StatementSet,
+    checkpoint: str | None,
+    folder: str | None = None,
+    *,
+    moving: bool = False,
 ) -> PlannedSet:
     """Plan a statement set, and compare it with what its checkpoint holds; nothing is written.
 
-    ``folder`` is that of the checkpoint where it is known, ``checkpoint`` the one of all checkpoints.
-    Raises WJoinError WJ602 for an unknown sink and WJ606 for what a set cannot run.
+    ``folder`` is that of the checkpoint where it is known, ``checkpoint`` the one of all checkpoints. Nothing
+    is compared where the state is about to move. Raises WJoinError WJ602 for an unknown sink and WJ606 for
+    what a set cannot run.
     """
     spark = asked.engine.spark
     if not hasattr(spark, "_jsparkSession"):
@@ -133,10 +140,10 @@ def plan_set(
     directory = checkpoint or asked.settings.get("wjoin.checkpoint")
     if folder is None and directory is not None:
         folder = asked.queries.name_folder(directory, name)
-    kept = Kept(spark, folder, asked.settings.home())
+    kept = Kept(spark, folder, AUTO if moving else asked.settings.home(), moving=moving)
     parts = parts_of(asked, statements, kept)
     planned = PlannedSet(name, statements, parts, Written.of(parts), folder, kept)
-    if folder is not None:
+    if folder is not None and not moving:
         with located(statement.span):
             _refuse_waiting(spark, _waiting(folder), statements)
             planned = _on_checkpoint(asked, planned, f"the checkpoint {folder} of {name}")
