@@ -31,23 +31,18 @@ from wjoin.executor.state.worker_files import (
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.plain import plain, typed
 from wjoin.parts.kernels.runs import BoolArray, Int64Array, int64_view
-from wjoin.planner.cost.shedding import state_utilization, time_utilization
+from wjoin.planner.cost.shedding import (
+    MOST_LOAD,
+    came_in,
+    state_utilization,
+    time_utilization,
+    unshed,
+)
 from wjoin.planner.figures import size
 from wjoin.planner.plan.shedding import Shedding, StreamShedding
 
 _MOST_REMEMBERED = 64
 """Earlier decisions whose lost rows are remembered one by one."""
-
-_LIVE_SECONDS = 86_400.0
-"""Event times are of the present if they are no further than this from the clock."""
-
-_MOST_LOAD = 10.0
-"""The greatest utilisation of the time that is believed."""
-
-_LEAST_KEPT = 0.05
-"""The share of rows that is taken to be kept at least, when the load with shedding tells that without."""
-
-_MICROSECONDS = 1e6
 
 
 @dataclass(frozen=True)
@@ -100,31 +95,16 @@ def next_decision(shedding: Shedding, last: Decision, found: Measured, delays: S
     rules = shedding.rules
     state = max(state_utilization(found.state, rules.memory), state_utilization(found.disk, rules.disk))
     load, demand = 0.0, last.demand
-    came = _came(shedding, found)
+    came = came_in(found.seen, found.seen_before, found.clock) if shedding.clocked else None
     if came is not None and found.busy is not None:
-        load = min(_MOST_LOAD, time_utilization(found.busy, shedding.fixed, came, rules.interval))
-        without = load / max(_LEAST_KEPT, 1 - max(last.ratios.values(), default=0.0))
+        load = min(MOST_LOAD, time_utilization(found.busy, shedding.fixed, came, rules.interval))
+        without = unshed(load, max(last.ratios.values(), default=0.0))
         demand = without if not last.demand else (last.demand + without) / 2
     ratios = shedding.ratios(state, demand)
     lost = shedding.lost(ratios)
     before = _remembered(shedding, last, found, delays)
     lost_most = max([lost, *(each for _, each in before)])
     return Decision(state, load, demand, ratios, lost, lost_most, before)
-
-
-def _came(shedding: Shedding, found: Measured) -> float | None:
-    """Return the seconds in which the rows of the last micro-batch came, by their event times.
-
-    None where these are none of the present, or tell nothing.
-    """
-    if not shedding.clocked:
-        return None
-    before = found.seen_before
-    steps = [latest - before[stream] for stream, latest in found.seen.items() if stream in before]
-    newest = max(found.seen.values(), default=0) / _MICROSECONDS
-    if not steps or max(steps) <= 0 or abs(found.clock - newest) > _LIVE_SECONDS:
-        return None
-    return max(steps) / _MICROSECONDS
 
 
 def _remembered(

@@ -14,13 +14,13 @@ import numpy.typing as npt
 import pyarrow as pa
 from report import Curve, Panel, Table, Verdict
 from s2j_parts import Judged, Part, percent, table, told
-from s2j_shedding import Executors
 from s2j_tasks import SECOND, alone
 
 from tests.kit.local import LocalWorkers
 from tests.kit.planned import block_of
 from wjoin.executor.counts import Counts
 from wjoin.parts.kernels.runs import Int64Array, int64_view
+from wjoin.planner.cost.scaling import Scale, Scaling
 from wjoin.planner.cost.shedding import LINEAR, QUADRATIC, Thresholds, shedding_ratio
 from wjoin.planner.plan.block_columns import code_name
 from wjoin.planner.plan.physical import PhysicalPlan
@@ -93,7 +93,7 @@ def run(case: Case) -> list[Moment]:
         "WHERE C.cell = H.cell"
     )
     local = LocalWorkers(plan, GROUPS)
-    executors, ratio = Executors(GROUPS // 2), case.share
+    executors, ratio = Scale(GROUPS // 2), case.share
     times, rates = zip(*case.profile, strict=True)
     found = []
     for begin in range(0, times[-1], case.step):
@@ -104,7 +104,8 @@ def run(case: Case) -> list[Moment]:
         results = sum(each.num_rows for each in local.run(kept, Counts()))
         state = np.array([each.kept for each in local.loads[0]])
         total = int(state.sum())
-        executors = executors.after(end, total, case.capacity, case.thresholds, GROUPS)
+        load = total / (case.capacity * executors.number)
+        executors = executors.after(end, load, Scaling(1, GROUPS), case.thresholds)
         utilization = total / (case.capacity * executors.number)
         fullest = float(_of_executors(state, executors.number).max()) / case.capacity
         if case.shedding is not None:

@@ -4,14 +4,18 @@ Pure: what is measured comes from outside. Shares are between 0 and 1.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 OFF, LINEAR, QUADRATIC = MODELS = ("off", "linear", "quadratic")
 """How the shedding ratio grows with the load: not at all, or by which power."""
 
 _POWER = {LINEAR: 1, QUADRATIC: 2}
 _HALVINGS = 50
+
+Stream = TypeVar("Stream")
+"""By what a stream is known: its number, or its alias."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,36 @@ def time_utilization(busy: float, fixed: float, came: float, interval: float) ->
     as ``interval`` at least: a shorter micro-batch is in time, however often there is one.
     """
     return max(0.0, busy - fixed) / max(came, interval)
+
+
+LIVE_SECONDS = 86_400.0
+"""Event times are of the present if they are no further than this from the clock."""
+
+MOST_LOAD = 10.0
+"""The greatest utilisation of the time that is believed."""
+
+_LEAST_KEPT = 0.05
+"""The share of rows that is taken to be kept at least, when the load with shedding tells that without."""
+
+_MICROSECONDS = 1e6
+
+
+def came_in(seen: Mapping[Stream, int], before: Mapping[Stream, int], clock: float) -> float | None:
+    """Return the seconds in which the rows of a micro-batch came, by their event times.
+
+    ``seen``: the greatest one of each stream after it, ``before``: the same before it, in microseconds. None
+    where they are far from the ``clock`` (seconds), or tell nothing.
+    """
+    steps = [latest - before[stream] for stream, latest in seen.items() if stream in before]
+    newest = max(seen.values(), default=0) / _MICROSECONDS
+    if not steps or max(steps) <= 0 or abs(clock - newest) > LIVE_SECONDS:
+        return None
+    return max(steps) / _MICROSECONDS
+
+
+def unshed(load: float, shed: float) -> float:
+    """Return what the utilisation of the time would be if a share ``shed`` of the rows had not been shed."""
+    return min(MOST_LOAD, load) / max(_LEAST_KEPT, 1 - shed)
 
 
 def shedding_ratio(model: str, utilization: float, thresholds: Thresholds) -> float:

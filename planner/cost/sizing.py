@@ -5,9 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from wjoin.planner.cost.model import OF_PAIRS
-
-EXPECTED = 0.4
-"""The share of its time that a worker should be busy: τ* = τ1 / 2 with τ1 = 0.8, as in section 4.4."""
+from wjoin.planner.cost.shedding import Thresholds
 
 _FIXED = "micro-batches"
 
@@ -18,7 +16,7 @@ class Sizing:
 
     ``utilization`` (τ): the share of its time that a worker is busy with rows. ``batch``: the seconds that a
     micro-batch takes where each begins when the one before has ended, infinite where workers do not keep up.
-    ``needed`` (m): the workers with which τ is ``EXPECTED`` or less. ``limit``: how many times as many rows
+    ``needed`` (m): the workers with which τ is τ* or less. ``limit``: how many times as many rows
     may come until τ is 1.
     """
 
@@ -29,8 +27,12 @@ class Sizing:
     limit: float
 
 
-def sized(terms: Mapping[str, float], workers: int, interval: float = 1.0) -> Sizing:
+def sized(
+    terms: Mapping[str, float], workers: int, interval: float = 1.0, expected: float = Thresholds.expected
+) -> Sizing:
     """Return what so many workers make of a join, whose cost has these terms (``cost.model.Cost``).
+
+    ``expected`` (τ*): the share of its time that a worker should be busy, half of τ1 as in section 4.4.
 
     m = ⌈E(ϖ)·φ / (W·τ*)⌉ (section 3.2.1), where a worker's capacity W is what it works off in its time. With
     the window as it is, pairs grow with the square of the rate. The fixed cost of a micro-batch, told for
@@ -44,7 +46,7 @@ def sized(terms: Mapping[str, float], workers: int, interval: float = 1.0) -> Si
         workers,
         utilization,
         fixed / (1 - utilization) if utilization < 1 else math.inf,
-        max(1, math.ceil((rows + pairs) / EXPECTED)),
+        max(1, math.ceil((rows + pairs) / expected)),
         _root(pairs, rows, workers),
     )
 

@@ -28,8 +28,8 @@ WORTH_TELLING = 1.25
 """How many times as fast as the chosen plan one must be, to be told of though it cannot be taken."""
 
 
-def describe(planned: PlannedSelect) -> doc.Document:
-    """Return the plan of a block as a document."""
+def describe(planned: PlannedSelect, overload: doc.OverloadEntry | None = None) -> doc.Document:
+    """Return the plan of a block as a document, with what is done when it is too much."""
     graph, plan = planned.graph, planned.physical
     found = tuple(_candidate(each) for each in planned.candidates)
     unit = units_per_second(graph.kind)
@@ -74,6 +74,7 @@ def describe(planned: PlannedSelect) -> doc.Document:
         default_distinct=DEFAULT_DISTINCT,
         worth_a_change=WORTH_A_CHANGE,
         shipments=tuple(_shipment(planned, each) for each in planned.shipments),
+        overload=overload,
     )
 
 

@@ -353,6 +353,39 @@ class ClosingEntry:
 
 
 @dataclass(frozen=True)
+class ShedEntry:
+    """How a stream is shed: by a ``model``, whole values of the ``key`` as one, or single rows where that is
+    empty; then ``heaviest`` is None, else the share of its rows that one value may have."""
+
+    alias: str
+    model: str
+    key: tuple[str, ...]
+    heaviest: EstimateEntry | None
+
+
+@dataclass(frozen=True)
+class OverloadEntry:
+    """What happens to a join that gets more than it can work off.
+
+    ``refused``: why it cannot shed rows, which it is asked to; empty where it can or need not. ``streams``
+    are those that are shed, above a utilisation ``begins`` (τ1) at least a share ``base`` of their rows.
+    ``tenth``: the share of the results that is lost where a tenth of these rows goes, ``tenth_by_row`` if
+    these were single ones. ``memory`` and ``disk``: the bytes that the state and its files may have, None for
+    no limit; ``ends``: whether the query ends above them.
+    """
+
+    refused: str
+    streams: tuple[ShedEntry, ...]
+    begins: float
+    base: float
+    tenth: float
+    tenth_by_row: float
+    memory: int | None
+    disk: int | None
+    ends: bool
+
+
+@dataclass(frozen=True)
 class Document:
     """The plan of a block.
 
@@ -362,7 +395,7 @@ class Document:
     joins run. ``undated`` says why MATCH_TIME() has no watermark, empty where it has one or nothing
     asks for it; ``closing``: what closes a group by it. ``network``: how many times as long as joining them
     it takes to send rows to workers. ``worth_a_change``: the share by which a plan must be cheaper than a
-    preferred one.
+    preferred one. ``overload`` is None where nothing is shed and nothing limits the state.
     """
 
     format: int
@@ -390,6 +423,7 @@ class Document:
     default_distinct: float
     worth_a_change: float
     shipments: tuple[ShipmentEntry, ...]
+    overload: OverloadEntry | None = None
 
     @property
     def unit(self) -> str:

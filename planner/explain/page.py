@@ -11,6 +11,7 @@ from wjoin.planner.explain.document import (
     StreamEntry,
 )
 from wjoin.planner.explain.markup import Markup, join, tag
+from wjoin.planner.explain.overload import overload_lines
 from wjoin.planner.explain.page_chart import chart
 from wjoin.planner.explain.page_graph import legend, window_graph
 from wjoin.planner.explain.page_plan import plan_picture
@@ -79,7 +80,8 @@ def _joins(documents: Sequence[Document], *, drawn: bool) -> list[Markup]:
 def _join(document: Document, number: int, count: int, *, drawn: bool) -> Markup:
     title = [tag("h2", f"Window join {number} of {count}")] if count > 1 else []
     body = [*_summary(document), *_windows(document), *_plan(document, drawn=drawn)]
-    return tag("section", *title, *body, *_sites(document), *_statistics(document), class_="join")
+    more = [*_sites(document), *_overload(document), *_statistics(document)]
+    return tag("section", *title, *body, *more, class_="join")
 
 
 def _summary(document: Document) -> Iterator[Markup]:
@@ -190,6 +192,13 @@ def _sites(document: Document) -> Iterator[Markup]:
     )
     ways = [(each, number) for each in document.shipments for number in range(len(each.ways))]
     yield _table(heads, [_way_row(*way) for way in ways])
+
+
+def _overload(document: Document) -> Iterator[Markup]:
+    """Yield what happens when it is too much; nothing where nothing would."""
+    if document.overload is not None:
+        yield tag("h3", "Overload")
+        yield tag("ul", *(tag("li", line) for line in overload_lines(document)))
 
 
 def _way_row(each: ShipmentEntry, number: int) -> list[str]:

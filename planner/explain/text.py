@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from wjoin.grammar.plurals import counted
 from wjoin.planner.explain import document as doc
 from wjoin.planner.explain.cost import choice_line, faster_lines, shipment_lines, statistics_lines
+from wjoin.planner.explain.overload import overload_lines
 from wjoin.planner.explain.phrases import (
     SIGNS,
     called,
@@ -39,6 +40,8 @@ def explain_text(document: doc.Document) -> str:
     ]
     if document.streaming:
         sections.append(("Retention", list(_retention(document))))
+    if document.overload is not None:
+        sections.append(("Overload", list(overload_lines(document))))
     lines = []
     for title, body in sections:
         lines += [title, *(f"  {line}" for line in body)]

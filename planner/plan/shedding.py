@@ -93,9 +93,7 @@ def shedding_of(plan: PhysicalPlan, rules: SheddingRules, fixed: float, *, files
     """
     if not plan.streaming:
         return None
-    asked = [scan.shedding or rules.model for scan in plan.streams if scan.streaming and scan.dated]
-    reason = _reason(plan, files=files)
-    if reason is not None and any(model != OFF for model in asked):
+    if reason := cannot_shed(plan, rules, files=files):
         raise WJoinError("WJ724", f"the join cannot shed rows: {reason}")
     if plan.method is Method.NATIVE or not plan.stages or not (files or rules.memory):
         return None
@@ -112,8 +110,11 @@ def shedding_of(plan: PhysicalPlan, rules: SheddingRules, fixed: float, *, files
     return Shedding(rules, streams, _reach(plan), plan.time_kind is TimeKind.TIMESTAMP, fixed)
 
 
-def _reason(plan: PhysicalPlan, *, files: bool) -> str | None:
-    """Return why a plan cannot shed, None where it can."""
+def cannot_shed(plan: PhysicalPlan, rules: SheddingRules, *, files: bool) -> str:
+    """Return why a plan cannot shed, empty where it can or is not asked to (see ``shedding_of``)."""
+    asked = [scan.shedding or rules.model for scan in plan.streams if scan.streaming and scan.dated]
+    if all(model == OFF for model in asked):
+        return ""
     if plan.method is Method.NATIVE or not plan.stages:
         return "Spark's own joins run it"
     if any(scan.site is not None for scan in plan.streams):
@@ -122,7 +123,7 @@ def _reason(plan: PhysicalPlan, *, files: bool) -> str | None:
         return "a missing row makes results of an outer join"
     if not files:
         return "its state is in Spark's store, where nobody sees the whole of it"
-    return None
+    return ""
 
 
 def _reach(plan: PhysicalPlan) -> int | None:

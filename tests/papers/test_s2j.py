@@ -10,7 +10,7 @@ import s2j
 from s2j_blocks import in_blocks, rows_of
 from s2j_chain import Wave, chain, routed
 from s2j_parts import claims_table
-from s2j_shedding import Executors, block_rows, needed
+from s2j_shedding import block_rows
 from s2j_tasks import Load, alone, own_windows, together, worked
 
 from tests.tiers import tiers
@@ -67,21 +67,6 @@ def test_thresholds_have_an_order(wrong: dict[str, float]) -> None:
 def test_blocks_are_large_until_workers_are_nearly_full() -> None:
     sizes = [block_rows(each, PAPER, 20) for each in (0.1, 0.4, 0.6, 0.79, 0.8, 0.9)]
     assert sizes == [20, 20, math.ceil(20 * 0.5**0.5), 4, 1, 1]
-
-
-@pytest.mark.quick
-def test_executors_come_after_30_seconds_and_go_after_five_minutes() -> None:
-    assert needed(1000, 100, PAPER) == 25
-    found = Executors(4)
-    for time in range(0, 40, 10):
-        assert found.number == 4
-        found = found.after(time, 360, 100, PAPER, 8)
-    assert found.number == 8
-    for time in range(40, 350, 10):
-        assert found.number == 8
-        found = found.after(time, 150, 100, PAPER, 8)
-    assert found.number == 4
-    assert found.after(400, 150, 100, PAPER, 8).below is None
 
 
 @pytest.mark.long

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -112,7 +113,7 @@ class Queries:
     def repartition(self, old: str, new: str, partitions: int, script: str) -> list[Repartitioned]:
         return self.session.repartition(script, str(self.folder / old), str(self.folder / new), partitions)
 
-    def are_right(self, *names: str) -> None:
+    def are_right(self, *names: str, oracles: Mapping[str, str] = ORACLES) -> None:
         """Compare all that was written with what DuckDB finds over all files."""
         with duckdb.connect() as connection:
             for name in "abc":
@@ -120,7 +121,7 @@ class Queries:
                     f"CREATE VIEW {name} AS SELECT * FROM read_parquet('{self.folder}/{name}/*.parquet')"
                 )
             for name in names:
-                expected = Counter(connection.execute(ORACLES[name]).fetchall())
+                expected = Counter(connection.execute(oracles[name]).fetchall())
                 over_files = sum(len({n // ROWS for n in row}) > 1 for row in expected)
                 assert over_files > 20, "what is kept matters"
                 files = wjoin.committed_files(self.folder / "out" / name)
@@ -229,6 +230,71 @@ def test_hops_are_chosen_and_stay_in_hops(
     queries.more()
     queries.run("second", 3, more)
     queries.are_right(name)
+
+
+SET = ("alone", "near", "keyed", "twin1", "twin2")
+"""Statements of a set: the first two share a window join, the last two have each one that looks alike."""
+
+
+def set_script(queries: Queries, *names: str, head: str = "EXECUTE STATEMENT SET some BEGIN") -> str:
+    """Return a script with some statements in a set."""
+    pairs = SELECTS["alone"]
+    of_twins = pairs.replace("FROM a,", "FROM (SELECT * FROM a) a,")
+    selects = {
+        **SELECTS,
+        "near": pairs.replace("2 SECONDS", "1 SECOND"),
+        "twin1": of_twins,
+        "twin2": of_twins,
+    }
+    sinks = "".join(
+        f"CREATE OR REPLACE SINK {name} USING parquet OPTIONS (path '{queries.folder}/out/{name}');\n"
+        for name in names
+    )
+    inserts = "".join(f"INSERT INTO {name} {selects[name]};\n" for name in names)
+    return f"{queries.script()}{sinks}{head}\n{inserts}{'END' if head else ''}"
+
+
+def set_oracles() -> dict[str, str]:
+    pairs = ORACLES["alone"]
+    return {
+        **ORACLES,
+        "near": pairs.replace("2000000", "1000000"),
+        "twin1": pairs,
+        "twin2": pairs,
+    }
+
+
+def test_a_set_goes_on_with_other_partitions(queries: Queries, tmp_path: Path) -> None:
+    script = set_script(queries, *SET)
+    queries.more()
+    queries.more()
+    queries.run("old", 2, script)
+    (done,) = queries.repartition("old", "new", 3, script)
+    assert (done.name, done.before, done.after) == ("some", 2, 3)
+    assert done.folder == str(tmp_path / "new" / "some")
+    queries.more()
+    with pytest.raises(WJoinError, match="WJ703"):
+        queries.run("new", 2, script)
+    queries.run("new", 3, script)
+    queries.are_right(*SET, oracles=set_oracles())
+    # The checkpoint of the set by itself, and other statements after it.
+    fewer = set_script(queries, "keyed", "near")
+    queries.repartition("new/some", "last/some", 2, script)
+    queries.more()
+    queries.run("last", 2, fewer)
+    queries.are_right("keyed", "near", oracles=set_oracles())
+
+
+def test_a_set_that_sharing_has_made_goes_on(queries: Queries, tmp_path: Path) -> None:
+    script = set_script(queries, "alone", "near", head="")
+    queries.session.sql("SET wjoin.sharing = auto")
+    queries.more()
+    queries.run("old", 3, script)
+    (done,) = queries.repartition("old", "new", 1, script)
+    assert done.folder == str(tmp_path / "new" / "set_alone")
+    queries.more()
+    queries.run("new", 1, script)
+    queries.are_right("alone", "near", oracles=set_oracles())
 
 
 def test_a_query_that_somebody_starts_keeps_its_numbers(queries: Queries, tmp_path: Path) -> None:

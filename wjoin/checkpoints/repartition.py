@@ -44,10 +44,12 @@ from wjoin.executor.workers import worker_ids
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script
 from wjoin.grammar.plain import plain
+from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import AnalyzeStream, InsertInto, Query, Statement, StatementSet
 from wjoin.homes.handed import folder_of
 from wjoin.homes.homes import AUTO, FILES, keeps_state, state_workers
 from wjoin.joins.rewrite import Joins, joined_rows
+from wjoin.joins.set_joins import joins_of
 from wjoin.measured.beside import Beside
 from wjoin.measured.kept import IDENTITY, LAYOUTS, Kept
 from wjoin.planner.choose.layouts import Layout, laid_out
@@ -59,6 +61,8 @@ from wjoin.spark.spark_failures import located
 from wjoin.statements.checking import check
 from wjoin.statements.dispatch import execute
 from wjoin.statements.inserts import inserted_rows, target_sink
+from wjoin.statements.sharing import in_sets
+from wjoin.statements.statement_sets import plan_set
 
 UNFINISHED = ".unfinished"
 """What the name of the folder ends with in which a new checkpoint is made; no query takes it for one."""
@@ -109,7 +113,7 @@ class _Task:
 
     def join_folder(self, join: int, plan: PhysicalPlan) -> str:
         """Return the name of the folder of a join's state in files."""
-        return str(join) if isinstance(self.statement, InsertInto) else folder_of(plan)
+        return folder_of(plan) if isinstance(self.statement, Query) else str(join)
 
     def below(self, folder: str) -> str:
         """Return the place of the checkpoint below a folder."""
@@ -168,7 +172,7 @@ class _Script:
     def tasks(self, name: str) -> list[_Task]:
         """Return what there is to write anew, all of it compared with its statements."""
         statements = parse_script(self.asked.text, name)
-        queries = sum(isinstance(each, InsertInto | Query) for each in statements)
+        queries = sum(isinstance(each, InsertInto | Query | StatementSet) for each in statements)
         if self.single and queries > 1:
             raise WJoinError(
                 "WJ710",
@@ -177,17 +181,13 @@ class _Script:
             )
         self.asked.queries.begin_script()
         found: list[_Task] = []
-        for statement in statements:
+        for statement in in_sets(self.asked, statements):
             with self.asked.placed(statement.span):
                 match statement:
                     case InsertInto():
                         found += self._of_insert(statement)
                     case StatementSet():
-                        raise WJoinError(
-                            "WJ711",
-                            "the checkpoint of a statement set cannot be repartitioned",
-                            span=statement.span,
-                        )
+                        found += self._of_set(statement)
                     case Query():
                         found += self._of_select(statement) if self.single else ()
                     case AnalyzeStream():
@@ -206,10 +206,7 @@ class _Script:
         sink = target_sink(self.asked.catalog, statement)
         if sink is None:
             return
-        for folder in (self.old, f"{self.old}/{sink.name}"):
-            if queries.runs_on(folder):
-                message = f"a query is running on the checkpoint {folder}"
-                raise WJoinError("WJ708", message, span=target.span)
+        self._refuse_running(sink.name, target.span)
         folder = self.old if self.single else queries.name_folder(self.old, sink.name)
         kept = Kept(self.asked.engine.spark, folder, moving=True)
         rows, joins = inserted_rows(self.asked, statement, kept)
@@ -217,16 +214,34 @@ class _Script:
             return
         queries.named(folder)
         if kept.begun:
-            place = "" if self.single else folder.removeprefix(f"{self.old}/")
             with located(target.span):
-                yield self._task(kept, statement, target.name, folder, place, joins)
+                yield self._task(kept, statement, target.name, folder, joins)
+
+    def _of_set(self, statement: StatementSet) -> Iterator[_Task]:
+        """Yield what is to be done for a statement set, if its query has begun."""
+        own = self.old if self.single else None
+        planned = plan_set(self.asked, statement, self.old, own, moving=True)
+        folder = planned.folder
+        if folder is None:
+            raise AssertionError("a set has a checkpoint below the folder of all")
+        self._refuse_running(planned.name, statement.span)
+        self.asked.queries.named(folder)
+        if planned.kept.begun:
+            with located(statement.span):
+                yield self._task(planned.kept, statement, planned.name, folder, joins_of(planned.parts))
+
+    def _refuse_running(self, name: str, span: Span) -> None:
+        """Refuse the checkpoint of a query of that name that runs: WJoinError WJ708."""
+        for folder in (self.old, f"{self.old}/{name}"):
+            if self.asked.queries.runs_on(folder):
+                raise WJoinError("WJ708", f"a query is running on the checkpoint {folder}", span=span)
 
     def _of_select(self, statement: Query) -> Iterator[_Task]:
         """Yield what is to be done for a SELECT that somebody has started."""
         kept = Kept(self.asked.engine.spark, self.old, moving=True)
         _, joins = joined_rows(self.asked, statement, kept)
         with located(statement.span):
-            yield self._task(kept, statement, "the SELECT", self.old, "", joins)
+            yield self._task(kept, statement, "the SELECT", self.old, joins)
 
     def _task(
         self,
@@ -234,9 +249,9 @@ class _Script:
         statement: Statement,
         name: str,
         folder: str,
-        place: str,
         joins: Joins | None,
     ) -> _Task:
+        place = "" if self.single else folder.removeprefix(f"{self.old}/")
         wanted, filed = self.asked.settings.home(), kept.home.checkpoint
         to_files = filed is not None if wanted == AUTO else wanted == FILES
         last = last_batch(self.files, folder)
@@ -255,7 +270,7 @@ class _Script:
         )
         whole = Whole() if joins is None else joins.whole
         kept.refuse_other(identity(before, last.partitions, whole))
-        keeps = joins is not None and isinstance(statement, InsertInto)
+        keeps = joins is not None and not isinstance(statement, Query)
         layouts = [each.layout for each in planned] if keeps else None
         return _Task(statement, name, folder, place, last, before, after, whole, layouts, filed, to_files)
 
@@ -314,7 +329,8 @@ class _Writing:
         """Write the state that an operator has in Spark's store."""
         folder = self.task.folder
         manifests = stored_manifests(self.spark, folder, operator)
-        self._stage(operator, manifests, partial(send_rows, self.spark, folder, operator))
+        joins = range(len(self.task.before))
+        self._stage(operator, joins, manifests, partial(send_rows, self.spark, folder, operator))
 
     def _of_files(self, join: int, stage: int) -> None:
         """Write the state that a stage has in files."""
@@ -323,7 +339,7 @@ class _Writing:
         folder = stage_folder(Path(str(task.files)) / STATE / task.join_folder(join, before), stage)
         manifests = filed_manifests(folder, task.last.number, count)
         send = partial(send_filed_rows, self.spark, folder, task.last.number)
-        self._stage(self._operator(join, stage), manifests, send)
+        self._stage(self._operator(join, stage), [join], manifests, send)
 
     def _operator(self, join: int, stage: int) -> int:
         """Return the number that Spark gives an operator: it counts from the last one back."""
@@ -337,9 +353,16 @@ class _Writing:
         return sum(len(plan.stages) for plan in later) - 1 - stage
 
     def _stage(
-        self, operator: int, manifests: Sequence[Manifest], send: Callable[[StageMove, str], None]
+        self,
+        operator: int,
+        joins: Sequence[int],
+        manifests: Sequence[Manifest],
+        send: Callable[[StageMove, str], None],
     ) -> None:
-        """Write the state of a stage whose workers have some manifests; ``send`` writes their rows."""
+        """Write the state of a stage whose workers have some manifests; ``send`` writes their rows.
+
+        ``joins``: the numbers of those that it may be of.
+        """
         sent = f"{self.own}/{operator}/rows"
         if not manifests:
             if not self.task.to_files:
@@ -348,7 +371,7 @@ class _Writing:
             return
         # All workers of a stage have been told the same of what is at sites.
         begun, *_ = manifests
-        join, move = _move(self.task, begun.plan, begun.workers, self.partitions)
+        join, move = _move(self.task, joins, begun.plan, begun.workers, self.partitions)
         send(move, sent)
         held = begun.held
         send_times(self.spark, move.new_workers, greatest_seen(manifests), sent)
@@ -381,21 +404,32 @@ class _Writing:
         return folder
 
 
-def _move(task: _Task, told: str, count: int, partitions: int) -> tuple[int, StageMove]:
-    """Return the join and the stage whose state has the fingerprint ``told`` and ``count`` workers.
+def _move(task: _Task, joins: Sequence[int], told: str, count: int, partitions: int) -> tuple[int, StageMove]:
+    """Return the join, one of some, and the stage whose state has the fingerprint ``told``.
 
-    Raises WJoinError WJ702 where the statement has none.
+    It has ``count`` workers. Raises WJoinError WJ702 where the statement has none, and WJ711 where several
+    joins look alike.
     """
-    for join, (before, after) in enumerate(zip(task.before, task.after, strict=True)):
-        for number, stage in enumerate(before.stages if before.method is Method.MULTIWAY else ()):
-            if fingerprint(before, stage) == told:
-                new = worker_count(after.stages[number], partitions)
-                old_workers = _ids(count, task.last.partitions, filed=task.files is not None)
-                new_workers = _ids(new, partitions, filed=task.to_files)
-                return join, StageMove(before, after, number, old_workers, new_workers)
-    raise WJoinError(
-        "WJ702", f"the state of {task.folder} belongs to another statement, or to another plan of it"
-    )
+    found = [
+        (join, number)
+        for join in joins
+        if task.before[join].method is Method.MULTIWAY
+        for number, stage in enumerate(task.before[join].stages)
+        if fingerprint(task.before[join], stage) == told
+    ]
+    if not found:
+        raise WJoinError(
+            "WJ702", f"the state of {task.folder} belongs to another statement, or to another plan of it"
+        )
+    if len(found) > 1 and task.to_files:
+        # Each has a folder of its own there.
+        raise WJoinError("WJ711", f"{task.name} has several window joins whose states look alike")
+    (join, number), *_ = found
+    before, after = task.before[join], task.after[join]
+    new = worker_count(after.stages[number], partitions)
+    old_workers = _ids(count, task.last.partitions, filed=task.files is not None)
+    new_workers = _ids(new, partitions, filed=task.to_files)
+    return join, StageMove(before, after, number, old_workers, new_workers)
 
 
 def _ids(count: int, partitions: int, *, filed: bool) -> tuple[int, ...]:

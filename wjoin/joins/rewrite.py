@@ -44,6 +44,9 @@ from wjoin.measured.followed import follower_of
 from wjoin.measured.kept import Kept
 from wjoin.planner.catalog import Delays
 from wjoin.planner.choose.layouts import UNKNOWN, LayoutRule
+from wjoin.planner.explain.describe import describe as document_of
+from wjoin.planner.explain.document import Document
+from wjoin.planner.explain.overload_description import overload_entry
 from wjoin.planner.plan.physical import Method, PhysicalPlan, Shipping
 from wjoin.planner.plan.shedding import Shedding, shedding_of
 from wjoin.planner.planning import Edit, PlannedSelect, apply_edits, plan_select, statement_meaning
@@ -174,6 +177,12 @@ class Rewriting:
     def streaming(self) -> bool:
         """Whether a W-join of the statement is over streams."""
         return any(each.physical.streaming for each in self.planned)
+
+    @property
+    def documents(self) -> list[Document]:
+        """How each of the W-joins is planned, for EXPLAIN."""
+        rules, files = self.asked.settings.shedding(), self._in_files()
+        return [document_of(each, overload_entry(each, rules, files=files)) for each in self.planned]
 
     def refuse_endless(self) -> None:
         """Refuse a statement that keeps all rows of a stream, before it writes any: WJoinError WJ621."""

@@ -9,6 +9,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.shown import redacted
 from wjoin.grammar.spans import Span
 from wjoin.measured.followed import Followed, settle
+from wjoin.measured.load import Load
 from wjoin.measured.totals import Totals
 from wjoin.planner.explain.describe import describe
 from wjoin.queries.open_groups import waiting
@@ -30,7 +31,8 @@ class Running:
     an error of it is about, ``statement`` its whole statement, both of ``text``. ``sink`` and ``checkpoint``
     are None for a SELECT whose rows are printed. ``planned`` are its W-joins, innermost first, ``compiled``
     the numbers under which they were. ``append``: whether groups come out when they are complete, and once.
-    ``of_set`` is the statement set that it is, ``changed`` whether that goes on as another query.
+    ``of_set`` is the statement set that it is, ``changed`` whether that goes on as another query. ``load`` is
+    what executors follow, None where they do not.
     """
 
     followed: Followed
@@ -48,6 +50,7 @@ class Running:
     stopped: bool = False
     of_set: RunningSet | None = None
     changed: bool = False
+    load: Load | None = None
 
     @property
     def query(self) -> "StreamingQuery":
@@ -107,7 +110,8 @@ class Running:
         waiting = () if self.of_set is None else self.of_set.waiting()
         of_sinks = (f"{each.words} wait" for each in waiting)
         behind = self.followed.backlog.words if self.followed.ended is None else ""
-        for more in (self.waits, behind, *of_sinks):
+        asked = "" if self.load is None else self.load.words
+        for more in (self.waits, behind, asked, *of_sinks):
             done += f"; {more}" if more else ""
         return f"{'failed, ' if failed else ''}{done}, {seconds:.1f} s"
 

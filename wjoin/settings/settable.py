@@ -16,20 +16,29 @@ from wjoin.homes.homes import AUTO, HOMES
 from wjoin.planner.choose.choice import check_setting
 from wjoin.planner.cost.constants import load_constants
 from wjoin.planner.cost.model import CostSettings
+from wjoin.planner.cost.scaling import Scaling
 from wjoin.planner.cost.shedding import MODELS, OFF, Thresholds
 from wjoin.planner.plan.shedding import SheddingRules
 from wjoin.settings.triggers import processing_time
 
 _HINT_SETTINGS = {f"wjoin.{name.lower()}": name for name in HINTS}
 SETTINGS = (
-    *("wjoin.checkpoint", "wjoin.cores", "wjoin.disk", "wjoin.interval", "wjoin.memory", "wjoin.network"),
-    *("wjoin.objective", "wjoin.sharing", "wjoin.shedding", "wjoin.shedding_base", "wjoin.state"),
+    *("wjoin.checkpoint", "wjoin.cores", "wjoin.disk", "wjoin.executors", "wjoin.interval", "wjoin.memory"),
+    *(
+        "wjoin.network",
+        "wjoin.objective",
+        "wjoin.sharing",
+        "wjoin.shedding",
+        "wjoin.shedding_base",
+        "wjoin.state",
+    ),
     *("wjoin.stretch", "wjoin.trigger", "wjoin.utilization", "wjoin.waiting"),
     *_HINT_SETTINGS,
 )
 """The settings that SET knows: ``wjoin.checkpoint`` is the folder of the checkpoints of INSERT INTO,
 ``wjoin.cores`` how many tasks Spark runs at once, ``wjoin.disk`` the bytes that the files of the state of a
-join may have, ``wjoin.interval`` the event time that a micro-batch is expected to bring,
+join may have, ``wjoin.executors`` between which numbers executors follow the load
+(``cost.scaling.Scaling``), ``wjoin.interval`` the event time that a micro-batch is expected to bring,
 ``wjoin.memory`` what the state of a join may take, ``wjoin.network`` the bytes a second
 that reach a worker, ``wjoin.objective`` what plans are weighed for, ``wjoin.sharing`` whether the INSERT
 INTOs of a script are a statement set, ``wjoin.shedding`` how rows are shed when a join is overloaded,
@@ -40,7 +49,7 @@ rows a worker joins at once, ``wjoin.trigger`` how often micro-batches start, ``
 of rows may wait for each sink of a statement set that fails; the others are defaults for
 the hints of their names."""
 
-_THRESHOLDS = 4
+_THRESHOLDS, _RANGE = 4, 2
 
 OBJECTIVES = ("latency", "throughput")
 
@@ -101,6 +110,20 @@ def _utilization(value: str) -> Thresholds:
     raise WJoinError("WJ603", f"wjoin.utilization is {value}", help=help)
 
 
+def _scaling(value: str) -> Scaling:
+    """Return between which numbers executors follow the load. Raises WJoinError WJ603."""
+    counts = [count_of(each) or 0 for each in value.split()[:2]]
+    waits = value.split()[2:]
+    times = _numbers(" ".join(waits))
+    with contextlib.suppress(ValueError):
+        if len(counts) == _RANGE and len(times) == len(waits) and len(times) in (0, _RANGE):
+            return Scaling(*counts, *times)
+    help = (
+        "give the least, the most, and the seconds until more are asked for, or fewer, such as '2 8 30 300'"
+    )
+    raise WJoinError("WJ603", f"wjoin.executors is {value}", help=help)
+
+
 def _numbers(value: str) -> list[float]:
     """Return the numbers of a text, none where something else is in it."""
     words = value.split()
@@ -117,6 +140,7 @@ def _one_of(name: str, values: Sequence[str], value: str) -> str:
 
 _READ: dict[str, Callable[[str], Any]] = {
     "wjoin.cores": _cores,
+    "wjoin.executors": _scaling,
     "wjoin.interval": _interval,
     "wjoin.objective": lambda value: _one_of("wjoin.objective", OBJECTIVES, value),
     "wjoin.disk": lambda value: _bytes("wjoin.disk", value),
@@ -181,6 +205,11 @@ class Settings:
             self._read("wjoin.disk"),
             self._read("wjoin.interval", 1.0),
         )
+
+    def scaling(self) -> Scaling | None:
+        """Return how executors follow the load, None where they stay as they are."""
+        found: Scaling | None = self._read("wjoin.executors")
+        return found
 
     def stretch(self) -> int:
         """Return the bytes of new rows that a worker joins at once."""

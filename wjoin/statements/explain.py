@@ -18,7 +18,6 @@ from wjoin.joins.rewrite import rewrite
 from wjoin.measured.compared import measured_text
 from wjoin.measured.kept import Kept
 from wjoin.planner.explain.cost import cost_text
-from wjoin.planner.explain.describe import describe
 from wjoin.planner.explain.text import explain_text
 from wjoin.statements.advice import advice
 from wjoin.statements.explanation import Explanation
@@ -54,7 +53,7 @@ def explain(asked: Asked, statement: Statement, mode: str = "") -> Explanation:
     kept = Kept(asked.engine.spark, checkpoint, asked.settings.home())
     analyze = mode == "ANALYZE"
     rewriting = rewrite(asked, statement, kept, metered=analyze, runs=analyze)
-    documents = [describe(planned) for planned in rewriting.planned]
+    documents = rewriting.documents
     if target and any(each.streaming for each in documents):
         with asked.placed():
             find_target(asked, target)

@@ -24,6 +24,7 @@ from wjoin.measured.begun import Begun
 from wjoin.measured.beside import UNREACHABLE, exists
 from wjoin.measured.followed import follower_of, settle
 from wjoin.measured.kept import Kept
+from wjoin.measured.load import Load, following
 from wjoin.planner.bind.lineage import reads
 from wjoin.planner.plan.block_columns import quoted
 from wjoin.queries.running import Running
@@ -338,6 +339,9 @@ def started(asked: Asked, writer: DataStreamWriter, starting: Starting) -> Runni
         keep_all(spark, followed.id, joins.plans)
     for keeper in starting.keepers:
         followed.observe(keeper)
+    load = None if joins is None else _load(asked, followed.run)
+    if load is not None:
+        followed.observe(load)
     running = Running(
         followed,
         asked.text,
@@ -347,11 +351,21 @@ def started(asked: Asked, writer: DataStreamWriter, starting: Starting) -> Runni
         starting.folder,
         began=began,
         started=at,
+        load=load,
     )
     if joins is not None:
         running.planned, running.compiled = joins.planned, tuple(joins.plans)
     asked.queries.add(running)
     return running
+
+
+def _load(asked: Asked, run: str) -> Load | None:
+    """Return what follows the load of a run of a query, None where executors do not follow it."""
+    scaling, rules = asked.settings.scaling(), asked.settings.shedding()
+    asking = following(asked.engine.spark)
+    if scaling is None or not asking.begin(scaling, rules.thresholds):
+        return None
+    return Load(run, rules.interval, asking)
 
 
 def _keep(spark: SparkSession, span: Span, kept: Kept, joins: Joins, begun: Begun | None) -> None:

@@ -16,6 +16,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.plurals import counted
 from wjoin.grammar.shown import shown_lines
 from wjoin.grammar.syntax import Identifier, InsertInto, StatementSet
+from wjoin.homes.homes import AUTO
 from wjoin.joins.changed_joins import begun_with, changed_parts
 from wjoin.joins.set_joins import (
     PART,
@@ -31,7 +32,6 @@ from wjoin.joins.set_joins import (
 from wjoin.measured.followed import settle
 from wjoin.measured.kept import Kept
 from wjoin.planner.explain.cost import cost_text
-from wjoin.planner.explain.describe import describe
 from wjoin.planner.explain.text import explain_text
 from wjoin.planner.figures import figure, size
 from wjoin.planner.planning import PlannedSelect
@@ -137,12 +137,15 @@ def plan_set(
     checkpoint: str | None,
     folder: str | None = None,
     histories: frozenset[str] = frozenset(),
+    *,
+    moving: bool = False,
 ) -> PlannedSet:
     """Plan a statement set, and compare it with what its checkpoint holds; nothing is written.
 
     ``folder`` is that of the checkpoint where it is known, ``checkpoint`` the one of all checkpoints.
-    ``histories`` are the new sinks, in lower case, that get the results among the rows of the state. Raises
-    WJoinError WJ602 for an unknown sink and WJ606 for what a set cannot run.
+    ``histories`` are the new sinks, in lower case, that get the results among the rows of the state. Nothing
+    is compared where the state is about to move. Raises WJoinError WJ602 for an unknown sink and WJ606 for
+    what a set cannot run.
     """
     spark = asked.engine.spark
     if not hasattr(spark, "_jsparkSession"):
@@ -157,10 +160,10 @@ def plan_set(
     directory = checkpoint or asked.settings.get("wjoin.checkpoint")
     if folder is None and directory is not None:
         folder = asked.queries.name_folder(directory, name)
-    kept = Kept(spark, folder, asked.settings.home())
+    kept = Kept(spark, folder, AUTO if moving else asked.settings.home(), moving=moving)
     parts = parts_of(asked, statements, kept)
     planned = PlannedSet(name, statements, parts, Written.of(parts), folder, kept, histories=histories)
-    if folder is not None:
+    if folder is not None and not moving:
         with located(statement.span):
             _refuse_waiting(spark, _waiting(folder), statements)
             planned = _on_checkpoint(asked, planned, f"the checkpoint {folder} of {name}")
@@ -290,7 +293,7 @@ def explain_set(asked: Asked, statement: StatementSet, mode: str) -> Explanation
     if mode not in ("", "COST"):
         raise WJoinError("WJ503", f"EXPLAIN {mode} is not available for a statement set", span=statement.span)
     planned = plan_set(asked, statement, None)
-    documents = [describe(each) for part in planned.parts for each in part.rewriting.planned]
+    documents = [each for part in planned.parts for each in part.rewriting.documents]
     total = f"{counted(len(planned.statements), 'statement')}, {counted(len(planned.parts), 'window join')}"
     unit = documents[0].unit
     lines = [f"Statement set: {total}, one query; figures are per {unit} of event time"]
