@@ -102,6 +102,21 @@ def _set_body(tokens: list[Token], place: int) -> int:
     return 0
 
 
+def begins_set(text: str) -> syntax.StatementSet | syntax.ExplainSet | None:
+    """Return a statement set of which only END is to come, None for all else.
+
+    Raises WJoinError, placed in the text, where what there is of the set cannot be read.
+
+    >>> begins_set("EXECUTE STATEMENT SET BEGIN INSERT INTO a SELECT 1; END") is None
+    True
+    """
+    tokens = scan(text)
+    if not tokens or not _set_body(tokens, 0):
+        return None
+    first, *more = parse_script(f"{text}\n;END")
+    return first if isinstance(first, syntax.StatementSet | syntax.ExplainSet) and not more else None
+
+
 def begins_script(tokens: list[Token], place: int) -> bool:
     """Return whether a script of Spark's begins at a place: BEGIN … END, with a label or without."""
     words = [token.word for token in tokens[place : place + 3]]
@@ -265,7 +280,7 @@ def _statement_set(code: Code, start: int) -> syntax.StatementSet:
             "write EXECUTE STATEMENT SET [name] [ON FAILURE STOP ALL | KEEP OTHERS] "
             "BEGIN INSERT INTO …; INSERT INTO …; END"
         )
-        message = "the statement set cannot be read" if body else "the statement set has no BEGIN"
+        message = f"the statement set has no {'END' if body else 'BEGIN'}"
         raise WJoinError("WJ106", message, span=_whole(code), help=remedy)
     inserts = []
     for tokens in _divide(code.tokens[body:last]):

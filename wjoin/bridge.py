@@ -23,7 +23,8 @@ from wjoin.commands.complaints import printed_warnings
 from wjoin.connecting import connect
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.nesting import QUERY_WORDS
-from wjoin.grammar.parser import parse_script
+from wjoin.grammar.parser import begins_set, parse_script
+from wjoin.grammar.plurals import counted
 from wjoin.grammar.syntax import (
     AlterSet,
     CreateSink,
@@ -33,6 +34,7 @@ from wjoin.grammar.syntax import (
     DropSink,
     DropStream,
     ExecuteImmediate,
+    ExplainSet,
     InsertInto,
     Query,
     ShowQueries,
@@ -66,6 +68,9 @@ _ABOUT_QUERIES = (ShowQueries, DescribeQuery, StopQuery)
 _CHANGES = (CreateStream, CreateSink, CreateView, DropStream, DropSink)
 """Statements that answer no rows, and may not be run twice."""
 
+_BEGUN = "statement_set STRING"
+"""What the beginning of a statement set answers."""
+
 _DESCRIBED = "col_name STRING, data_type STRING, comment STRING"
 """What DESCRIBE of a query answers."""
 
@@ -79,6 +84,8 @@ def command_schema(statement: Statement, text: str) -> str | None:
         return STOPPED_SCHEMA
     if isinstance(statement, AlterSet | InsertInto | StatementSet):
         return "sink STRING, query STRING"
+    if isinstance(statement, ExplainSet):
+        return "plan STRING"
     return "" if isinstance(statement, _CHANGES) else None
 
 
@@ -144,6 +151,10 @@ class Bridge:
 
     def _answered(self, request: Any) -> None:
         text = request.text()
+        begun = begins_set(text) if request.inPieces() else None
+        if begun is not None:
+            self._begin(request, begun)
+            return
         statements = parse_script(text)
         if len(statements) != 1:
             request.leave()
@@ -170,6 +181,15 @@ class Bridge:
             request.command(schema)
         else:
             request.planned(session.sql(text, parameters)._jdf.queryExecution().analyzed())
+
+    def _begin(self, request: Any, begun: StatementSet | ExplainSet) -> None:
+        """Answer how far a statement set has come: Spark's shells hand it over in pieces, END as the last."""
+        if not request.run():
+            request.command(_BEGUN)
+            return
+        inserts = begun.body.inserts if isinstance(begun, ExplainSet) else begun.inserts
+        told = f"{counted(len(inserts), 'statement')}, and END is to come"
+        request.begun(_rows(self._session(request).context.engine.rows([(told,)], _BEGUN)))
 
     def _tell_of(self, begun: list[Running]) -> None:
         """Have Java say, when the application ends, which of the queries that have begun end with it."""

@@ -32,7 +32,9 @@ from wjoin.settings.options import in_pipeline, prepare
 from wjoin.settings.settable import Settings
 from wjoin.sources.catalog import (
     DATAFRAME,
+    FUNCTION,
     Catalog,
+    SinkDeclaration,
     StreamDeclaration,
     catalog_of,
     check_name,
@@ -187,6 +189,17 @@ class Session:
             name, event_time, delays, DATAFRAME, frame=held, streaming=streaming, rows=df
         )
         self.context.catalog.add_stream(declared)
+
+    def sink(self, name: str, write: Callable[[DataFrame, int], None]) -> None:
+        """Register a function as a sink of this session: INSERT INTO gives it the rows of each micro-batch.
+
+        ``write`` gets them as a DataFrame, which it may read several times, and the number of the
+        micro-batch. It may get a micro-batch again, after a crash, and then with the same number: it tells by
+        that what it has. Rows that do not stream come once, with the number 0. Raises WJoinError WJ106 for a
+        name that does not print.
+        """
+        check_name("sink", name)
+        self.context.catalog.sinks[name.lower()] = SinkDeclaration(name, FUNCTION, {}, (), write=write)
 
     def explain(self, sqlQuery: str, args: Any = None, **params: Any) -> Explanation:  # noqa: N803 (SparkSession's name)
         """Return how a statement with W-joins is planned: a text that a notebook shows as a page.

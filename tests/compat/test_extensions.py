@@ -3,6 +3,7 @@
 import re
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,6 +23,7 @@ pytestmark = [pytest.mark.thorough, pytest.mark.timeout(600)]
 
 JOIN = "SELECT A.id, B.id AS other FROM a A, b B WINDOW (A, B) = 4 SECONDS WHERE A.k = B.k"
 WRONG = JOIN.replace("SECONDS", "SECNDS")
+OVER_STREAMS = JOIN.replace("FROM a A, b B", "FROM sa A, sb B")
 DECLARED = "(id BIGINT, k BIGINT, ts TIMESTAMP) USING parquet OPTIONS (path '{}')"
 
 
@@ -52,6 +54,13 @@ def views(folder: Path) -> list[str]:
     return [f"CREATE TEMPORARY VIEW {name} USING parquet OPTIONS (path '{folder / name}')" for name in "ab"]
 
 
+def streams_of(folder: Path) -> list[str]:
+    return [
+        f"CREATE STREAM s{name} {DECLARED.format(folder / name)} WATERMARK ts DELAY OF '1 second'"
+        for name in "ab"
+    ]
+
+
 def refusal(text: str) -> str:
     with pytest.raises(WJoinError) as refused:
         parse_script(text)
@@ -61,11 +70,6 @@ def refusal(text: str) -> str:
 @pytest.mark.long
 @pytest.mark.core
 def test_every_kind_of_statement_in_spark_sql(rows: Path) -> None:
-    streams = [
-        f"CREATE STREAM s{name} {DECLARED.format(rows / name)} WATERMARK ts DELAY OF '1 second'"
-        for name in "ab"
-    ]
-    over_streams = JOIN.replace("FROM a A, b B", "FROM sa A, sb B")
     commit = rows / "checkpoints" / "out" / "commits" / "0"
     (rows / "wait.sh").write_text(f"until [ -e '{commit}' ]; do sleep 0.2; done\nsleep 3\n")
     done = spark_sql(
@@ -77,7 +81,7 @@ def test_every_kind_of_statement_in_spark_sql(rows: Path) -> None:
             f"SELECT 'rows', count(*), sum(id + other) FROM ({JOIN})",
             # Spark's own clause of that name.
             "SELECT 'spark', max(r) FROM (SELECT rank() OVER w AS r FROM a WINDOW w AS (ORDER BY id))",
-            *streams,
+            *streams_of(rows),
             "CREATE TEMPORARY VIEW some AS SELECT id, k, ts FROM sa WHERE id > 3",
             "SHOW STREAMS",
             "DROP TABLE sa",
@@ -87,12 +91,12 @@ def test_every_kind_of_statement_in_spark_sql(rows: Path) -> None:
             f"CREATE STREAM loose {DECLARED.format(rows / 'a')}",
             "EXPLAIN SELECT A.id FROM loose A, sb B WINDOW = 1 SECOND WHERE A.k = B.k",
             "ALTER STREAM sa SET STATISTICS (rate = 7)",
-            f"EXPLAIN {over_streams}",
+            f"EXPLAIN {OVER_STREAMS}",
             f"CREATE TEMPORARY VIEW pairs AS {JOIN}",
             "SELECT 'view', count(*) FROM pairs",
             f"CREATE SINK out USING parquet OPTIONS (path '{rows / 'out'}')",
             f"SET wjoin.checkpoint = {rows / 'checkpoints'}",
-            f"INSERT INTO out {over_streams}",
+            f"INSERT INTO out {OVER_STREAMS}",
             # A command of the operating system: until the first micro-batch is done.
             "!sh wait.sh",
             f"SELECT 'written', count(*) FROM parquet.`{rows / 'out'}`",
@@ -101,8 +105,8 @@ def test_every_kind_of_statement_in_spark_sql(rows: Path) -> None:
             "DESCRIBE QUERY out",
             "DROP SINK out",
             f"CREATE SINK late USING parquet OPTIONS (path '{rows / 'late'}')",
-            f"INSERT INTO late {over_streams}",
-            over_streams,
+            f"INSERT INTO late {OVER_STREAMS}",
+            OVER_STREAMS,
             "SELECT * FROM sa",
             "WITH known AS (SELECT id FROM sb) SELECT count(*) FROM known",
             "SELECT 'none' FROM a WHERE id IN (SELECT id FROM sa)",
@@ -140,6 +144,66 @@ def test_every_kind_of_statement_in_spark_sql(rows: Path) -> None:
     assert done.returncode != 0, "the last statement is wrong"
     # The shell of Spark 4.0 hands a statement on with the end of the line before it.
     assert any(refusal(before + WRONG) in done.stderr for before in ("", "\n"))
+
+
+KEY = "CASE WHEN A.k = 1 THEN 'one' ELSE 'other' END AS key"
+SET = f"""EXECUTE STATEMENT SET cameras ON FAILURE KEEP OTHERS BEGIN
+  INSERT INTO near {OVER_STREAMS.replace("4 SECONDS", "1 SECOND")}; -- a semicolon; and the word END
+  INSERT INTO far {OVER_STREAMS.replace("A.id, B.id AS other", KEY)};
+END"""
+"""Written as a user writes it: shells of Spark's divide it at its semicolons."""
+
+
+def sinks_of_set(rows: Path) -> list[str]:
+    return [
+        *(f"CREATE SINK {name} USING parquet OPTIONS (path '{rows / name}')" for name in ("near", "far")),
+        f"SET wjoin.checkpoint = {rows / 'checkpoints'}",
+    ]
+
+
+def assert_set(rows: Path) -> None:
+    """Assert that each sink of the set has its rows."""
+    found = {name: pq.ParquetDataset(rows / name).read() for name in ("near", "far")}
+    assert {name: table.num_rows for name, table in found.items()} == {"near": 20, "far": 52}
+    assert Counter(found["far"]["key"].to_pylist()) == {"one": 13, "other": 39}
+
+
+@pytest.mark.long
+@pytest.mark.core
+def test_a_statement_set_in_spark_sql(rows: Path) -> None:
+    commit = rows / "checkpoints" / "cameras" / "commits" / "0"
+    (rows / "wait.sh").write_text(f"until [ -e '{commit}' ]; do sleep 0.2; done\n")
+    bad = "EXECUTE STATEMENT SET BEGIN INSERT INTO near {}; SELECT 1; END"
+    done = spark_sql(
+        rows,
+        [
+            *streams_of(rows),
+            *sinks_of_set(rows),
+            SET.replace("EXECUTE STATEMENT SET cameras ON FAILURE KEEP OTHERS", "EXPLAIN STATEMENT SET"),
+            SET,
+            "!sh wait.sh",
+            f"CREATE SINK more USING parquet OPTIONS (path '{rows / 'more'}')",
+            f"ALTER STATEMENT SET cameras ADD INSERT INTO more {OVER_STREAMS}",
+            "ALTER STATEMENT SET cameras DROP far",
+            "STOP QUERY cameras",
+            bad.format(OVER_STREAMS),
+            "SELECT 'and', 'on'",
+            f"EXECUTE STATEMENT SET BEGIN INSERT INTO near {OVER_STREAMS}",
+        ],
+        "--hiveconf",
+        "hive.cli.errors.ignore=true",
+    )
+    said = done.stdout.splitlines()
+    assert "  near, far share one window join: its streams, shuffle and state" in said
+    begun = [said.count(f"{counted}, and END is to come") for counted in ("1 statement", "2 statements")]
+    assert begun == [4, 2]
+    sets = [line.partition("\t")[0] for line in said if re.search(r"\t[\da-f]{8}-", line)]
+    assert sets == ["near, far", "near, far, more", "near, more"]
+    assert "error[WJ106]: a statement set holds only INSERT INTO statements\n --> <sql>:2:1\n" in done.stderr
+    assert "Syntax error at or near 'END'" in done.stderr, "what was begun is forgotten"
+    assert "and\ton" in said
+    assert "error[WJ106]: a statement set has no END, so nothing of it has been started\n" in done.stderr
+    assert_set(rows)
 
 
 @pytest.mark.long
@@ -196,6 +260,18 @@ def test_users_of_jdbc_have_streams_of_their_own(rows: Path) -> None:
     assert "mine,parquet,ts," in first.stdout
     assert "mine" not in second.stdout
     assert refusal(WRONG) in second.stderr
+
+
+def test_a_statement_set_by_jdbc(rows: Path) -> None:
+    with thrift_server(rows) as port:
+        asked = [*streams_of(rows), *sinks_of_set(rows), SET]
+        done = beeline(rows, port, "one", asked, "--outputformat=csv2")
+        assert re.search(r"near, far\W+[\da-f]{8}-", done.stdout), done.stdout + done.stderr
+        ends = time.monotonic() + 60
+        while not (rows / "checkpoints" / "cameras" / "commits" / "0").exists():
+            assert time.monotonic() < ends
+            time.sleep(0.2)
+    assert_set(rows)
 
 
 HELD = "SELECT java_method('wjoin.sql.Planner', 'held')"

@@ -1,4 +1,4 @@
-"""Tables of Iceberg for a query that tests kill: makes those of the streams and the sink, or reads the sink.
+"""Tables of Iceberg for a query that tests kill: makes those of its streams and sinks, or reads its sinks.
 
 Run by test_exactly_once.py: ``prepare`` or ``results``, a folder, and the settings of Spark.
 """
@@ -10,6 +10,9 @@ import wjoin
 from tests.faults.child import CAMERAS, SETTINGS, TABLES
 from wjoin import Session
 
+SINKS = {"tracked": "abc", "near": "bac", "pairs": "ab"}
+"""The sinks of a query, also of one that is a set, and their columns."""
+
 
 def prepare(session: Session, root: Path) -> None:
     """Append each file of a stream on its own: a micro-batch reads one."""
@@ -19,12 +22,15 @@ def prepare(session: Session, root: Path) -> None:
             rows = session.spark.read.parquet(str(path)).coalesce(1).writeTo(f"{TABLES}{camera}")
             rows.append() if made else rows.using("iceberg").create()
             made = True
-    session.sql(f"CREATE TABLE {TABLES}tracked (a BIGINT, b BIGINT, c BIGINT) USING iceberg")
+    for sink, columns in SINKS.items():
+        listed = ", ".join(f"{column} BIGINT" for column in columns)
+        session.sql(f"CREATE TABLE {TABLES}{sink} ({listed}) USING iceberg")
 
 
 def results(session: Session, root: Path) -> None:
-    """Write what the sink holds as Parquet."""
-    session.sql(f"SELECT * FROM {TABLES}tracked").write.parquet(str(root / "results"))
+    """Write what the sinks hold as Parquet."""
+    for sink in SINKS:
+        session.sql(f"SELECT * FROM {TABLES}{sink}").write.parquet(str(root / "results" / sink))
 
 
 def main() -> None:

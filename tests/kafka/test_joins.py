@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,9 @@ def streams(topics: Topics, names: dict[str, str], options: str = "") -> str:
 
 PAIRS = """SELECT concat_ws('-', A.row_id, B.row_id) AS id, A.row_id AS a, B.row_id AS b
 FROM camera1 A, camera2 B WINDOW (A, B) = 500 MILLISECONDS WHERE A.obj_id = B.obj_id"""
+
+
+SET = "EXECUTE STATEMENT SET cameras BEGIN"
 
 
 def expected(
@@ -131,7 +135,20 @@ def test_twenty_thousand_records_on_the_command_line(
 
 
 @pytest.mark.timeout(900)
-def test_killed_and_started_again(session: wjoin.Session, topics: Topics, jars: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("begin", "end", "queries"),
+    [("", "", ["out", "pairs"]), (SET, "END", ["cameras"])],
+    ids=["alone", "in a set"],
+)
+def test_killed_and_started_again(
+    session: wjoin.Session,
+    topics: Topics,
+    jars: Path,
+    tmp_path: Path,
+    begin: str,
+    end: str,
+    queries: Sequence[str],
+) -> None:
     """Nothing is lost; a file sink has nothing twice, a topic has what a broken micro-batch wrote twice."""
     names = {name: topics.name(name) for name in ("camera1", "camera2")}
     out = topics.name("out")
@@ -142,9 +159,9 @@ def test_killed_and_started_again(session: wjoin.Session, topics: Topics, jars: 
     text += f"""
         CREATE SINK pairs USING parquet OPTIONS (path '{tmp_path}/pairs');
         CREATE SINK out USING kafka OPTIONS ({topics.options}, topic '{out}') FORMAT JSON KEY (id);
-        INSERT INTO out {PAIRS}; INSERT INTO pairs {PAIRS};
+        {begin} INSERT INTO out {PAIRS}; INSERT INTO pairs {PAIRS}; {end}
     """
-    commits = [tmp_path / "checkpoints" / name / "commits" for name in ("out", "pairs")]
+    commits = [tmp_path / "checkpoints" / name / "commits" for name in queries]
 
     def done() -> int:
         return min(len(list(folder.glob("[0-9]*"))) for folder in commits)

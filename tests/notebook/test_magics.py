@@ -285,6 +285,72 @@ def test_two_statements_of_a_cell_into_one_sink_are_two_queries(kernel: Kernel) 
         good(kernel.run(f"%wjoin STOP QUERY {name}"))
 
 
+SET = f"""EXECUTE STATEMENT SET doors {{}}BEGIN
+INSERT INTO near {LIVE.format("1 SECOND")};
+INSERT INTO far {LIVE.format("5 SECONDS").replace("A.ts", "A.obj_id % 2 AS odd")};
+END"""
+
+BLOCKED = """
+for folder in list(pathlib.Path("out/far").glob("odd=*")):
+    folder.rename(f"{folder}-away")
+    folder.touch()
+"""
+
+
+@pytest.mark.long
+def test_a_statement_set_is_a_live_cell(kernel: Kernel) -> None:
+    good(
+        kernel.run(
+            "%%wjoin\nCREATE OR REPLACE SINK near USING parquet OPTIONS (path 'out/near');\n"
+            "CREATE OR REPLACE SINK far USING json OPTIONS (path 'out/far') PARTITIONED BY (odd)"
+        )
+    )
+    explain = SET.format("").replace("EXECUTE STATEMENT SET doors", "EXPLAIN STATEMENT SET")
+    explained = good(kernel.run(f"%%wjoin\n{explain}"))
+    assert "near, far share one window join" in explained.texts()[0]
+    assert '<details open="open">' in explained.html()
+    cell = f"%%wjoin --checkpoint checkpoints\n{SET.format('')}"
+    first = good(kernel.run(cell))
+    kernel.until(lambda: "results of the join" in first.texts()[0], "results")
+    assert "nothing was started" in good(kernel.run(cell)).texts()[0]
+    assert names(kernel) == ["doors"]
+
+    # A changed set replaces it, on its checkpoint.
+    good(kernel.run("%wjoin CREATE OR REPLACE SINK narrow USING noop"))
+    more = f"INSERT INTO narrow {LIVE.format('1 SECOND')}"
+    changed = good(kernel.run(cell.replace("\nEND", f"\n{more};\nEND")))
+    assert "It replaces the query that ran since" in changed.texts()[0]
+    assert names(kernel) == ["doors"]
+    dropped = good(kernel.run("%wjoin ALTER STATEMENT SET doors DROP narrow"))
+    assert "doors: stopped at" in changed.texts()[0]
+
+    # A sink that fails: what waits stands in the cell.
+    good(kernel.run("%wjoin STOP QUERY doors"))
+    assert "doors: stopped at" in dropped.texts()[0]
+    good(kernel.run(BLOCKED))
+    failing = good(kernel.run(cell.replace("BEGIN", "ON FAILURE KEEP OTHERS BEGIN")))
+    kernel.until(lambda: " for the sink far since " in failing.texts()[0], "what waits")
+    good(kernel.run("%wjoin STOP QUERY doors"))
+    stopping = good(kernel.run(cell))
+    kernel.until(lambda: "failed at" in stopping.texts()[0], "the failure")
+    assert "the sink far could not be written: " in stopping.texts()[0]
+
+
+@pytest.mark.long
+def test_the_inserts_of_a_cell_are_a_set_where_sharing_is_auto(kernel: Kernel) -> None:
+    good(kernel.run("%%wjoin\nCREATE OR REPLACE SINK one USING noop; CREATE OR REPLACE SINK two USING noop"))
+    cell = "%%wjoin --checkpoint shared\n" + ";\n".join(
+        f"INSERT INTO {name} {LIVE.format(':width')}" for name in ("one", "two")
+    )
+    good(kernel.run("%wjoin SET wjoin.sharing = auto"))
+    good(kernel.run("width = '2 seconds'"))
+    good(kernel.run(cell))
+    assert names(kernel) == ["set_one"]
+    assert "nothing was started" in good(kernel.run(cell)).texts()[0]
+    good(kernel.run("%wjoin SET wjoin.sharing = off"))
+    good(kernel.run("%wjoin STOP QUERY set_one"))
+
+
 def test_an_interrupt_ends_a_select_and_no_other_query(kernel: Kernel) -> None:
     good(kernel.run("%wjoin CREATE OR REPLACE SINK other USING noop"))
     good(kernel.run(f"%wjoin INSERT INTO other {LIVE.format('5 SECONDS')}"))

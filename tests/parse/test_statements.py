@@ -400,7 +400,7 @@ def test_explain_statement_set(mode: str) -> None:
     [
         ("EXECUTE STATEMENT SET", "the statement set has no BEGIN"),
         ("EXECUTE STATEMENT SET a INSERT INTO b SELECT 1", "the statement set has no BEGIN"),
-        ("EXECUTE STATEMENT SET BEGIN INSERT INTO a SELECT 1;", "the statement set cannot be read"),
+        ("EXECUTE STATEMENT SET BEGIN INSERT INTO a SELECT 1;", "the statement set has no END"),
         ("EXECUTE STATEMENT SET BEGIN ; END", "the statement set is empty"),
         ("EXECUTE STATEMENT SET BEGIN SELECT 1; END", "a statement set holds only INSERT INTO statements"),
         ("EXPLAIN STATEMENT SET BEGIN INSERT INTO a SELECT 1; END END", "holds only INSERT INTO statements"),

@@ -1,6 +1,5 @@
 """The rows of a SELECT, printed: of a table, of what a stream holds, or of a stream as they come."""
 
-import contextlib
 import functools
 import sys
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ from wjoin.grammar.shown import shown_lines
 from wjoin.measured.progress import read
 from wjoin.measured.reports import last_report
 from wjoin.queries.open_groups import waiting, waits
+from wjoin.queries.run_once import run_once
 from wjoin.spark.notices import tell
 
 if TYPE_CHECKING:
@@ -166,13 +166,3 @@ def start_select(
     elif every is not None:
         writer = writer.trigger(processingTime=every)
     return begin(frame.sparkSession, writer.start, "the SELECT")
-
-
-@contextlib.contextmanager
-def run_once(rows: "DataFrame") -> "Iterator[tuple[DataFrame, int]]":
-    """Run a micro-batch, whose stateful part may run only once; yield what it gave, and how many rows."""
-    kept = rows.persist(StorageLevel.DISK_ONLY)
-    try:
-        yield kept, kept.count()
-    finally:
-        kept.unpersist()

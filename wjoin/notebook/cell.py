@@ -1,6 +1,7 @@
 """One run of a cell: its statements in order, and what each of them shows."""
 
 import itertools
+from collections import ChainMap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +12,7 @@ from wjoin.context import Asked
 from wjoin.executor.spark.beginning import begin
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script
-from wjoin.grammar.syntax import Explain, InsertInto, Statement, StopQuery
+from wjoin.grammar.syntax import Explain, ExplainSet, InsertInto, Statement, StatementSet, StopQuery
 from wjoin.notebook.cell_options import CellOptions
 from wjoin.notebook.html_tables import first_rows, preformatted
 from wjoin.notebook.interrupts import Result, interruptible
@@ -28,6 +29,8 @@ from wjoin.spark.spark_failures import placed
 from wjoin.statements.explanation import Explanation
 from wjoin.statements.inserts import plan_insert, target_sink
 from wjoin.statements.outcome import Selected, outcome
+from wjoin.statements.sharing import in_sets
+from wjoin.statements.statement_sets import plan_set, set_name
 from wjoin.statements.streaming_rows import refuse_actions
 
 _numbers = itertools.count()
@@ -81,7 +84,7 @@ class Cell:
             processing_time(self.options.trigger, "--trigger")
         self.session.context.queries.begin_script()
         made: Any = None
-        for statement in self._statements:
+        for statement in in_sets(self._asked_of_inserts(), self._statements):
             with placed(self.text, statement.span):
                 made = self._run(statement)
             if made is _STOPPED:
@@ -91,20 +94,18 @@ class Cell:
     def _run(self, statement: Statement) -> Any:
         asked = self.session.context.asked(self.text, parameters(self.text, statement, self.variables))
         shown = self.options.show or statement is not self._statements[-1]
-        note = ""
-        if isinstance(statement, InsertInto) and (sink := target_sink(asked.catalog, statement)) is not None:
-            earlier = self._earlier(statement, sink.name)
-            if earlier is not None:
-                again = self.options.once or self.options.restart
-                if not again and self._same(earlier, statement, asked.params):
-                    self._attach(earlier, asked.params)
-                    return earlier.query
-                with asked.queries.replacing(earlier):
-                    # What is wrong with the new statement shall not stop the old one.
-                    plan_insert(asked, statement, sink, self.options.checkpoint)
-                earlier.stop()
-                self.live.draw()
-                note = f"It replaces the query that ran since {_began(earlier)}."
+        note, earlier = "", self._earlier_of(asked, statement)
+        if earlier is not None:
+            again = self.options.once or self.options.restart
+            if not again and self._same(earlier, statement, asked.params):
+                self._attach(earlier, asked.params)
+                return earlier.query
+            with asked.queries.replacing(earlier):
+                # What is wrong with the new statement shall not stop the old one.
+                self._plan(asked, statement)
+            earlier.stop()
+            self.live.draw()
+            note = f"It replaces the query that ran since {_began(earlier)}."
         how = {"checkpoint": self.options.checkpoint, "trigger": self.options.trigger}
         found = self._wait(lambda: outcome(asked, statement, once=self.options.once, **how))
         match found:
@@ -115,8 +116,9 @@ class Cell:
             case Selected(frame=frame) if shown:
                 self.screen.show(self._wait(lambda: first_rows(frame, self.options.limit)))
             case Explanation() if shown:
-                opened = isinstance(statement, Explain) and statement.mode in ("ANALYZE", "FORMATTED")
-                self.screen.show(Plan(found, opened))
+                more = isinstance(statement, Explain) and statement.mode in ("ANALYZE", "FORMATTED")
+                # What the statements of a set share is no drawing.
+                self.screen.show(Plan(found, more or isinstance(statement, ExplainSet)))
         if isinstance(statement, StopQuery):
             self.live.draw()
         return found.frame if isinstance(found, Selected) else found
@@ -141,16 +143,37 @@ class Cell:
         note = f"It has been running since {_began(running)}: nothing was started."
         self.live.follow(running, values, note=note)
 
-    def _earlier(self, statement: Statement, sink: str | None) -> Running | None:
+    def _asked_of_inserts(self) -> Asked:
+        """Return what the INSERT INTOs of the cell are about, to see which of them may be a set."""
+        inserts = [each for each in self._statements if isinstance(each, InsertInto)]
+        named = [parameters(self.text, each, self.variables) for each in inserts]
+        return self.session.context.asked(self.text, dict(ChainMap(*named)))
+
+    def _earlier_of(self, asked: Asked, statement: Statement) -> Running | None:
+        """Return the running query of an earlier run of an INSERT INTO or a statement set (``_earlier``)."""
+        if isinstance(statement, StatementSet):
+            name = set_name(asked, statement)
+            return self._earlier(statement, lambda each: each.of_set is not None and each.of_set.name == name)
+        sink = target_sink(asked.catalog, statement) if isinstance(statement, InsertInto) else None
+        return None if sink is None else self._earlier(statement, lambda each: each.sink == sink.name)
+
+    def _plan(self, asked: Asked, statement: Statement) -> None:
+        """Plan an INSERT INTO or a statement set. Raises WJoinError where it cannot be started."""
+        if isinstance(statement, StatementSet):
+            plan_set(asked, statement, self.options.checkpoint)
+        elif isinstance(statement, InsertInto) and (sink := target_sink(asked.catalog, statement)):
+            plan_insert(asked, statement, sink, self.options.checkpoint)
+
+    def _earlier(self, statement: Statement, alike: Callable[[Running], bool]) -> Running | None:
         """Return the running query of an earlier run of this statement, or of what stood in its place then.
 
-        That is a query into the same sink, or of a SELECT in the same cell. Where the cell has several
-        statements for a sink, each has its own query.
+        ``alike``: a query into the same sink, that of a set of the same name, or of a SELECT, which is one in
+        the same cell. Where the cell has several statements for a sink, each has its own query.
         """
         running = [
             each
             for each in self.session.running
-            if each.sink == sink and each.query.isActive and not any(each is begun for begun in self._begun)
+            if alike(each) and each.query.isActive and not any(each is begun for begun in self._begun)
         ]
         own = statement.span.of(self.text)
         same = [each for each in running if each.statement.of(each.text) == own]
@@ -158,7 +181,7 @@ class Cell:
         changed = [
             each
             for each in running
-            if each.statement.of(each.text) not in others and (sink is not None or self._of_this_cell(each))
+            if each.statement.of(each.text) not in others and (each.sink or self._of_this_cell(each))
         ]
         return next(iter(same or changed), None)
 
@@ -179,7 +202,7 @@ class Cell:
             return self._collected(asked, statement, selected, shown)
         if not shown:
             return frame
-        earlier = self._earlier(statement, None)
+        earlier = self._earlier(statement, lambda each: each.sink is None)
         if earlier is not None:
             again = self.options.restart or not background
             if not again and self._same(earlier, statement, asked.params):

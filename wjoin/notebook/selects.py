@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
 
-from wjoin.commands.printed import run_once, start_select
+from wjoin.commands.printed import start_select
 from wjoin.grammar.plurals import counted
 from wjoin.notebook.html_tables import Table, table
+from wjoin.queries.run_once import run_once
 from wjoin.queries.spark_texts import as_texts
 
 if TYPE_CHECKING:

@@ -5,10 +5,11 @@ from collections.abc import Callable
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 
-from wjoin.commands.printed import rows_once, run_once, start_select
+from wjoin.commands.printed import rows_once, start_select
 from wjoin.context import Asked
 from wjoin.grammar.shown import redacted
 from wjoin.grammar.syntax import Statement
+from wjoin.queries.run_once import run_once
 from wjoin.queries.running import Running
 from wjoin.queries.spark_texts import first_texts, numeric
 from wjoin.shell.shell import Choices

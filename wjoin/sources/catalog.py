@@ -1,6 +1,6 @@
 """The catalog of a session: the streams, sinks and views over streams that it has declared."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TypeVar
@@ -27,6 +27,8 @@ Declared = TypeVar("Declared")
 DATAFRAME = "dataframe"
 """The source of a stream that was registered from Python."""
 
+FUNCTION = "foreachBatch"
+"""The format of a sink that is a function in Python."""
 
 AHEAD = "wjoin.ahead"
 """The option of a stream that says how much later than its micro-batch a row may be."""
@@ -85,7 +87,8 @@ class StreamDeclaration:
 class SinkDeclaration:
     """Where an INSERT INTO writes: Spark's format, options and partition columns.
 
-    ``retain`` is None where results are kept for good.
+    ``retain`` is None where results are kept for good. ``write`` is the function of a sink of Python's, which
+    is given the rows of each micro-batch and its number.
     """
 
     name: str
@@ -94,6 +97,7 @@ class SinkDeclaration:
     partitioned_by: tuple[str, ...]
     statement: CreateSink | None = None
     retain: Retention | None = None
+    write: Callable[[DataFrame, int], None] | None = field(default=None, repr=False)
 
     @property
     def commit_when(self) -> CommitWhen | None:

@@ -1,5 +1,6 @@
 """The classes of java/ in the embedded Spark: how it writes local files, sends Python rows, and ends."""
 
+import functools
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -64,17 +65,26 @@ def _has_classes() -> bool:
 def java_class(spark: SparkSession, name: str) -> Callable[..., Any]:
     """Return what makes an object of a class of java/ in the driver, whose Spark need not have the jar."""
     session: Any = spark
-    jvm, array = session._jvm, session._sc._gateway.new_array
-    addresses = array(jvm.java.net.URL, 1)
-    addresses[0] = jvm.java.io.File(str(JAR)).toURI().toURL()
-    # One that Spark has itself comes first.
-    known = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-    (constructor,) = jvm.java.net.URLClassLoader(addresses, known).loadClass(name).getConstructors()
+    gateway = session._sc._gateway
+    (constructor,) = _loader(gateway).loadClass(name).getConstructors()
 
     def made(*given: object) -> Any:
-        values = array(jvm.java.lang.Object, len(given))
-        for place, each in enumerate(given):
-            values[place] = each
-        return constructor.newInstance(values)
+        # Py4J converts what a method is given, and not what an array is.
+        values = gateway.jvm.java.util.ArrayList()
+        for each in given:
+            values.add(each)
+        return constructor.newInstance(values.toArray())
 
     return made
+
+
+@functools.lru_cache(maxsize=1)
+def _loader(gateway: Any) -> Any:
+    """Return what loads the classes of a Java process, of which Py4J takes those of one name for the same."""
+    jvm = gateway.jvm
+    addresses = gateway.new_array(jvm.java.net.URL, 1)
+    addresses[0] = jvm.java.io.File(str(JAR)).toURI().toURL()
+    # One that Spark has itself comes first.
+    return jvm.java.net.URLClassLoader(
+        addresses, jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    )

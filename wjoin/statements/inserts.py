@@ -27,6 +27,7 @@ from wjoin.measured.kept import Kept
 from wjoin.measured.load import Load, following
 from wjoin.planner.bind.lineage import reads
 from wjoin.planner.plan.block_columns import quoted
+from wjoin.queries.run_once import given_whole
 from wjoin.queries.running import Running
 from wjoin.results.retention import Keeper, keepers
 from wjoin.sources.catalog import Catalog, SinkDeclaration, find
@@ -65,6 +66,9 @@ def insert(
         message = f"the sink {sink.name} has RETAIN, and no query commits these rows: they do not stream"
         help = "write them to a sink without it, or read them in a query whose rows stream"
         raise WJoinError("WJ606", message, span=statement.target[-1].span, help=help)
+    if sink.write is not None:
+        sink.write(planned.frame, 0)
+        return None
     batch = planned.frame.write.format(sink.provider).options(**writing_options(sink)).mode("append")
     if sink.partitioned_by:
         batch = batch.partitionBy(*sink.partitioned_by)
@@ -254,7 +258,11 @@ def _start(
         raise no_checkpoint(
             f"the query into {sink.name}", statement.target[-1].span, ", or the sink's checkpointLocation"
         )
-    writer = planned.frame.writeStream.format(sink.provider).options(**options).outputMode(mode)
+    stream = planned.frame.writeStream
+    writer = (
+        stream.format(sink.provider) if sink.write is None else stream.foreachBatch(given_whole(sink.write))
+    )
+    writer = writer.options(**options).outputMode(mode)
     if sink.partitioned_by:
         writer = writer.partitionBy(*sink.partitioned_by)
     name = asked.queries.free_name(sink.name)

@@ -1,17 +1,20 @@
 """The sinks of a statement set: each gets the rows of its statement, a micro-batch at a time, once.
 
 Spark's own sinks are written to, by the number of the micro-batch, so that one which comes again is left
-out: by a folder of files for its log, by Delta for the identity of the query. Kafka gets it again, as from
-any query.
+out: by a folder of files for its log, by Delta and Iceberg for the identity of the query. Kafka and functions
+get it again, as from any query.
 """
 
 from typing import Any
 from urllib.parse import quote
 
+from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming import DataStreamWriter
+from pyspark.sql.utils import ForeachBatchFunction
 
 from wjoin.grammar.errors import WJoinError
+from wjoin.queries.run_once import given_whole
 from wjoin.queries.running_set import WaitingRows
 from wjoin.sources.catalog import SinkDeclaration
 from wjoin.sources.format_options import own_option
@@ -107,19 +110,29 @@ def sink_of(sink: SinkDeclaration, rows: DataFrame) -> Any:
 def _created(sink: SinkDeclaration, rows: DataFrame) -> Any:
     """Return the sink of Spark's that a DataStreamWriter would have."""
     session: Any = rows.sparkSession
+    if sink.write is not None:
+        # As foreachBatch of a DataStreamWriter has it.
+        ensure_callback_server_started(session._sc._gateway)  # type: ignore[no-untyped-call]
+        function = ForeachBatchFunction(session, given_whole(sink.write))
+        return java_class(session, "wjoin.sinks.FunctionSink")(function)
     frame: Any = rows
-    jvm = session._jvm
+    jvm, schema = session._jvm, frame._jdf.schema()
+    options = writing_options(sink)
+    table = java_class(rows.sparkSession, "wjoin.sinks.TableSink")
+    found = table(session._jsparkSession, sink.provider, options, schema)
+    if found.takesStreams():
+        return found
     (constructor,) = jvm.java.lang.Class.forName(_SOURCE).getConstructors()
     utils, none = jvm.PythonUtils, jvm.scala.Option.empty()
     given = [
         *(session._jsparkSession, sink.provider, utils.toSeq([]), none),
-        *(utils.toSeq(list(sink.partitioned_by)), none, utils.toScalaMap(writing_options(sink)), none),
+        *(utils.toSeq(list(sink.partitioned_by)), none, utils.toScalaMap(options), none),
     ]
     # From Spark 4.3 on there is one more thing to give, and a sink is told the schema.
     later = constructor.getParameterCount() - len(given)
     source = jvm.org.apache.spark.sql.execution.datasources.DataSource(*given, *[none] * later)
     append = jvm.org.apache.spark.sql.streaming.OutputMode.Append()
-    return source.createSink(append, frame._jdf.schema()) if later else source.createSink(append)
+    return source.createSink(append, schema) if later else source.createSink(append)
 
 
 def _refused(sink: SinkDeclaration, why: str) -> WJoinError:

@@ -203,6 +203,13 @@ def show_create(asked: Asked, statement: ShowCreateStream | ShowCreateSink) -> D
         declared = find_stream(catalog, name, "SHOW CREATE SINK {}")
     else:
         declared = find_sink(catalog, name, "SHOW CREATE STREAM {}")
+    if declared.statement is None and isinstance(declared, SinkDeclaration):
+        raise WJoinError(
+            "WJ606",
+            f"{declared.name} is a function, so there is no statement to show",
+            span=name.span,
+            help="session.sink(name, function) registers it",
+        )
     if declared.statement is None:
         raise WJoinError(
             "WJ606",

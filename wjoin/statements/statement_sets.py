@@ -156,7 +156,7 @@ def plan_set(
     settle()
     statements = tuple(SetStatement(each, _sink(asked, each)) for each in statement.inserts)
     _refuse_shared_sinks(statements)
-    name = statement.name.name if statement.name is not None else f"set_{statements[0].sink.name}"
+    name = set_name(asked, statement)
     directory = checkpoint or asked.settings.get("wjoin.checkpoint")
     if folder is None and directory is not None:
         folder = asked.queries.name_folder(directory, name)
@@ -327,6 +327,11 @@ def _work(planned: PlannedSelect) -> str:
     comparisons = counted(figure(cost.comparisons), "comparison")
     rows = counted(figure(cost.state_rows), "row")
     return f"{comparisons}, {size(cost.shuffled_bytes)} shuffled, {rows} of state"
+
+
+def set_name(asked: Asked, statement: StatementSet) -> str:
+    """Return the name of a statement set: its own, or that of its first sink. Raises WJoinError WJ602."""
+    return f"set_{_sink(asked, statement.inserts[0]).name}" if statement.name is None else statement.name.name
 
 
 def _sink(asked: Asked, insert: InsertInto) -> SinkDeclaration:

@@ -23,7 +23,7 @@ final class ParserInFront implements InvocationHandler {
   /** Words of which statements of wjoin have one; Python tells those of Spark's that have one, too. */
   private static final Pattern WORDS =
       Pattern.compile(
-          "\\b(?:D?WINDOW|STREAMS?|SINKS?|PREDICATES|QUERY|QUERIES)\\b|\\bPATH\\s*(?:\\(|--|/\\*)|\\bwjoin\\.",
+          "\\b(?:D?WINDOW|STREAMS?|SINKS?|PREDICATES|QUERY|QUERIES|STATEMENT\\s+SET)\\b|\\bPATH\\s*(?:\\(|--|/\\*)|\\bwjoin\\.",
           Pattern.CASE_INSENSITIVE);
 
   /** Calls of wjoin's own predicates: Python tells Spark of them. */
@@ -68,6 +68,7 @@ final class ParserInFront implements InvocationHandler {
         }
       } catch (Refused reason) {
         if (!reason.isOfThePlanner()) {
+          Pieces.end(Planner.name(session));
           throw reason;
         }
         // The statement may be Spark's.
@@ -91,8 +92,9 @@ final class ParserInFront implements InvocationHandler {
     return arguments.length > 1 ? Parameters.of(arguments[1]) : Map.of();
   }
 
-  private static boolean mayBeOurs(String text) {
+  private boolean mayBeOurs(String text) {
     return WORDS.matcher(text).find()
+        || Pieces.begun(Planner.name(session))
         || PREDICATES.matcher(text).find()
         || (Planner.isRunning() && DECLARED.matcher(text).find());
   }

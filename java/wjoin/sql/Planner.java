@@ -126,15 +126,16 @@ public final class Planner {
     }
     Planner planner = started(session.sparkContext());
     servers.plans(name(session), session.sparkContext());
+    String whole = Pieces.whole(name(session), text);
     try {
-      return (LogicalPlan) planner.asked(new Request(session, text, parameters, false));
+      return (LogicalPlan) planner.asked(new Request(session, whole, parameters, false));
     } catch (Refused refused) {
       if (!refused.isOfThePlanner() || !planner.attached) {
         throw refused;
       }
       // It has worked, and was killed. To plan once more changes nothing.
       return (LogicalPlan)
-          started(session.sparkContext()).asked(new Request(session, text, parameters, false));
+          started(session.sparkContext()).asked(new Request(session, whole, parameters, false));
     }
   }
 
@@ -143,7 +144,8 @@ public final class Planner {
     return session.sparkContext().getLocalProperty(INSIDE) != null;
   }
 
-  private static String name(SparkSession session) {
+  /** Return by which name a session is known here. */
+  static String name(SparkSession session) {
     return ((org.apache.spark.sql.classic.SparkSession) session).sessionUUID();
   }
 
@@ -151,6 +153,7 @@ public final class Planner {
   static List<Row> run(SparkSession session, String text, Map<String, Object> parameters)
       throws Refused {
     List<Row> rows = new ArrayList<>();
+    Pieces.end(name(session));
     Planner planner = started(session.sparkContext());
     for (Object row : (List<?>) planner.asked(new Request(session, text, parameters, true))) {
       rows.add((Row) row);
@@ -206,6 +209,7 @@ public final class Planner {
 
   /** Have Python let a session go. */
   private static void end(String session) {
+    Pieces.end(session);
     Planner planner = current();
     if (planner != null) {
       planner.waiting.add(Request.end(session));

@@ -55,6 +55,11 @@ public final class Request {
     return parameters;
   }
 
+  /** Whether the statements of a set come one by one, and then its END. */
+  public boolean inPieces() {
+    return Streams.SHOWS;
+  }
+
   /** Whether the statement is to be run; else it is to be planned. */
   public boolean run() {
     return run;
@@ -86,6 +91,12 @@ public final class Request {
 
   /** The statement was run, and answers these rows. */
   public void answered(List<Row> rows) {
+    answer.complete(rows);
+  }
+
+  /** The statement is the beginning of a set, which waits for its END, and answers these rows. */
+  public void begun(List<Row> rows) {
+    Pieces.keep(Planner.name(session), text);
     answer.complete(rows);
   }
 

@@ -17,6 +17,10 @@ final class RunningQueries extends SparkListener {
   private static final String HELP =
       "\nhelp: run the statements again: they resume from their checkpoints; or run a script with wjoin run";
 
+  private static final String WITHOUT_END =
+      "\nerror[WJ106]: a statement set has no END, so nothing of it has been started"
+          + "\nhelp: write EXECUTE STATEMENT SET … BEGIN INSERT INTO …; INSERT INTO …; END";
+
   /** Their names, by the numbers of their runs. */
   private final Map<String, String> names = new LinkedHashMap<>();
 
@@ -37,6 +41,9 @@ final class RunningQueries extends SparkListener {
 
   @Override
   public synchronized void onApplicationEnd(SparkListenerApplicationEnd end) {
+    if (Pieces.any()) {
+      System.err.println(WITHOUT_END);
+    }
     if (!names.isEmpty()) {
       System.err.println(WARNING + String.join(", ", names.values()) + HELP);
     }
