@@ -1,6 +1,7 @@
 """A query on a cluster of Spark's of two hosts, in a process of its own; the driver is at neither.
 
-Arguments: the folder of the streams, where the state is, the master, and settings of Spark's.
+Arguments: the folder of the streams, where the state is, the master, the other statements of its set (those
+of ``child.MORE``, with + between), and settings of Spark's.
 """
 
 import json
@@ -21,7 +22,7 @@ SLOWED = "slowed"
 """The file that tells how often a task was slow."""
 
 
-def run(root: Path, state: str, master: str, settings: dict[str, str]) -> None:
+def run(root: Path, state: str, master: str, together: list[str], settings: dict[str, str]) -> None:
     """Run the query; of each stage the first attempt of one task is slow."""
     slowed = root / SLOWED
 
@@ -40,10 +41,13 @@ def run(root: Path, state: str, master: str, settings: dict[str, str]) -> None:
         builder = builder.config(name, value)
     session = wjoin.connect(builder.getOrCreate())
     session.sql(f"SET wjoin.state = {state}")
-    statements = script(root, None, "parquet").replace(KEYED, f"{KEYED} AND slow(A.row_id, C.row_id)")
+    statements = script(root, None, "parquet", together).replace(
+        KEYED, f"{KEYED} AND slow(A.row_id, C.row_id)"
+    )
     try:
         session.run_script(statements, once=True, checkpoint=str(root / "checkpoints"))
-        session.spark.read.parquet(str(root / "tracked")).write.parquet(str(root / "committed"))
+        for sink in ("tracked", *together):
+            session.spark.read.parquet(str(root / sink)).write.parquet(str(root / f"{sink}_committed"))
     except WJoinError as error:
         print(error)
         sys.exit(1)
@@ -52,4 +56,4 @@ def run(root: Path, state: str, master: str, settings: dict[str, str]) -> None:
 
 
 if __name__ == "__main__":
-    run(Path(sys.argv[1]), sys.argv[2], sys.argv[3], json.loads(sys.argv[4]))
+    run(Path(sys.argv[1]), *sys.argv[2:4], [*filter(None, sys.argv[4].split("+"))], json.loads(sys.argv[5]))

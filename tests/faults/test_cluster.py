@@ -15,7 +15,7 @@ import pyspark
 import pytest
 
 from tests.faults.cluster import SLOWED
-from tests.faults.killing import assert_results, write_streams
+from tests.faults.killing import assert_more, assert_results, write_streams
 from wjoin.spark.extensions import COLUMNS, EXTENSIONS
 from wjoin.spark.java_classes import JAR
 
@@ -67,8 +67,10 @@ def cluster(root: Path, before: Sequence[str] = ()) -> Iterator[str]:
             each.wait()
 
 
-def run(root: Path, state: str, master: str, **settings: str) -> subprocess.CompletedProcess[str]:
-    """Run the query on a cluster."""
+def run(
+    root: Path, state: str, master: str, together: str = "", **settings: str
+) -> subprocess.CompletedProcess[str]:
+    """Run the query on a cluster, in a set with others."""
     own = {
         "spark.executor.memory": "700m",
         "spark.sql.shuffle.partitions": "4",
@@ -80,7 +82,15 @@ def run(root: Path, state: str, master: str, **settings: str) -> subprocess.Comp
         "spark.eventLog.dir": f"file://{root}/events",
     }
     (root / "events").mkdir()
-    command = [sys.executable, str(CHILD), str(root), state, master, json.dumps({**own, **settings})]
+    command = [
+        sys.executable,
+        str(CHILD),
+        str(root),
+        state,
+        master,
+        together,
+        json.dumps({**own, **settings}),
+    ]
     environment = {
         **os.environ,
         "PYTHONPATH": str(CHILD.parents[2]),
@@ -88,6 +98,11 @@ def run(root: Path, state: str, master: str, **settings: str) -> subprocess.Comp
         "PYSPARK_PYTHON": sys.executable,
     }
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=850, check=False)
+
+
+def committed(root: Path, sink: str) -> list[str]:
+    """Return files with the rows that a sink has committed."""
+    return [str(path) for path in (root / f"{sink}_committed").glob("*.parquet")]
 
 
 def speculative(root: Path) -> int:
@@ -106,7 +121,21 @@ def test_two_attempts_of_a_task_at_once(tmp_path: Path, state: str) -> None:
         done = run(tmp_path, state, master, **SPECULATION)
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]
     assert (tmp_path / SLOWED).exists() and speculative(tmp_path) > 0
-    assert_results(tmp_path, [str(path) for path in (tmp_path / "committed").glob("*.parquet")])
+    assert_results(tmp_path, committed(tmp_path, "tracked"))
+
+
+@pytest.mark.thorough
+@pytest.mark.timeout(900)
+def test_two_attempts_at_once_to_write_the_sinks_of_a_set(tmp_path: Path) -> None:
+    """One job writes all of them; Spark does not know its class, and gets it from the driver."""
+    write_streams(tmp_path, 6, 150)
+    with cluster(tmp_path) as master:
+        done = run(tmp_path, "files", master, "near+pairs", **SPECULATION)
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+    assert (tmp_path / SLOWED).exists() and speculative(tmp_path) > 0
+    assert_results(tmp_path, committed(tmp_path, "tracked"))
+    for sink in ("near", "pairs"):
+        assert_more(tmp_path, sink, committed(tmp_path, sink))
 
 
 @pytest.mark.thorough
@@ -120,7 +149,7 @@ def test_rows_go_to_executors_as_columns(tmp_path: Path) -> None:
     plans = [line for line in log.read_text().splitlines() if "SparkListenerSQLExecutionStart" in line]
     reading = [plan for plan in plans if "Scan parquet" in plan and "MapInArrow" in plan]
     assert len(reading) == 3 and all(plan.count(") Blocks") == 3 for plan in reading)
-    assert_results(tmp_path, [str(path) for path in (tmp_path / "committed").glob("*.parquet")])
+    assert_results(tmp_path, committed(tmp_path, "tracked"))
 
 
 @pytest.mark.thorough
