@@ -5,7 +5,7 @@ says so, and is committed with the results: a micro-batch that is repeated makes
 not.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -18,14 +18,23 @@ from wjoin.executor.state.manifest import Manifest
 from wjoin.executor.state.slices import Slice, SliceStore, still_live
 from wjoin.executor.step import StageLogic
 from wjoin.parts.kernels.runs import BoolArray, RunShape, SortedRun
+from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.plan.physical import Retention, StageEdge
 from wjoin.planner.sets.history import among_stored
 
+State = tuple[Manifest, SliceStore]
+"""What a worker has stored."""
 
-def stored_results(logic: StageLogic, manifest: Manifest, store: SliceStore) -> Iterator[pa.RecordBatch]:
-    """Yield the results of stored rows for the outputs that have not had them yet, each for its output."""
-    waiting = _waiting(logic, manifest)
-    runs = _live_runs(logic, manifest, store) if waiting else []
+
+def stored_results(
+    logic: StageLogic, place: int, workers: int, state: Callable[[int], State]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the results of stored rows for the outputs that have not had them yet, each for its output.
+
+    ``place`` is that of the worker among so many ``workers``; ``state`` returns that of each.
+    """
+    waiting = _waiting(logic, state(place)[0])
+    runs = _met_runs(logic, place, workers, state) if waiting else []
     for number in waiting if runs and all(runs) else ():
         plan = among_stored(logic.plan, logic.plan.outputs[number])
         joining = replace(logic, plan=plan)
@@ -54,6 +63,26 @@ def _waiting(logic: StageLogic, manifest: Manifest) -> list[int]:
         for number, each in enumerate(logic.plan.outputs)
         if each.history and each.sink.lower() not in manifest.histories
     ]
+
+
+def _met_runs(
+    logic: StageLogic, place: int, workers: int, state: Callable[[int], State]
+) -> list[list[SortedRun]]:
+    """Return the rows of a worker's last input, and those of the others that they can meet, by input.
+
+    Where rows visit workers on which they are not stored, those are on any one of them, or on one of each
+    group that has copies of all.
+    """
+    own = _live_runs(logic, *state(place))
+    placement = logic.stage.placement
+    if not ROUTES[placement.route].visits:
+        return own
+    groups = min(placement.copies, workers)
+    if place % groups:
+        return []
+    each = [_live_runs(logic, *state(other)) for other in range(0, workers, groups)]
+    met = [[run for runs in each for run in runs[number]] for number in range(len(own) - 1)]
+    return [*met, own[-1]]
 
 
 def _live_runs(logic: StageLogic, manifest: Manifest, store: SliceStore) -> list[list[SortedRun]]:

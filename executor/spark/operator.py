@@ -5,6 +5,7 @@ A map joins tables, and streams whose state is in files.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,7 +17,7 @@ from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.blocks import concatenate, decode_block
 from wjoin.executor.counts import Counts
 from wjoin.executor.faults import fault_point
-from wjoin.executor.history import stored_results, with_histories
+from wjoin.executor.history import State, stored_results, with_histories
 from wjoin.executor.report import PLACES, Report
 from wjoin.executor.routing import Router
 from wjoin.executor.shared_parts import SharedParts
@@ -280,7 +281,8 @@ class Operator:
         waiting: list[Made] = []
         place = self.workers.index(worker)
         store = _Timed(state, keeping)
-        for before in working.over(stored_results(self.logic, manifest, store)):
+        stored = partial(self._stored, (manifest, store), place, state)
+        for before in working.over(stored_results(self.logic, place, len(self.workers), stored)):
             yield _Work([Made(before, None)], [])
         manifest = with_histories(self.logic, manifest)
         joined = self.logic.stream(manifest, store, arrivals, counts, place)
@@ -320,6 +322,15 @@ class Operator:
         used = sum(each.size for each in after.all_slices)
         if limit is not None and used > limit:
             raise over_limit("wjoin.memory", used, limit)
+
+    def _stored(self, own: State, place: int, state: _State, other: int) -> State:
+        """Return what a worker has stored, by its place; of others that is known where it is in files."""
+        if other == place:
+            return own
+        if not isinstance(state, WorkerFiles):
+            raise AssertionError("no worker reads the state of another one in Spark's store")
+        files = WorkerFiles(worker_folder(state.folder.parent, other), state.number)
+        return self._manifest(files), files
 
     def _manifest(self, state: _State) -> Manifest:
         stored = state.manifest()

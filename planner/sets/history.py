@@ -9,13 +9,19 @@ from wjoin.planner.plan.probes import arranged_stage
 from wjoin.planner.windows.bounds import Windows, hull
 
 
-def no_history(plan: PhysicalPlan) -> str:
-    """Return why no worker has the rows of a result together, empty where one has."""
+def no_history(plan: PhysicalPlan, *, shared: bool) -> str:
+    """Return why no worker can have the rows of a result together, empty where one can.
+
+    ``shared``: whether workers can read the state of each other.
+    """
     last = plan.stages[-1]
     if not isinstance(last, Join):
         return "a join without a key in several stages has the rows of a result on several workers"
-    if ROUTES[last.placement.route].visits:
-        return f"by the route {last.placement.route} the rows of a result lie on several workers"
+    if ROUTES[last.placement.route].visits and not shared:
+        route = last.placement.route
+        return (
+            f"by the route {route} the rows of a result lie on several workers, each with a state of its own"
+        )
     return ""
 
 

@@ -106,6 +106,38 @@ def test_a_history_is_complete_from_the_time_that_is_told(
         each.stop()
 
 
+BAND = """INSERT INTO {name} SELECT /*+ PLAN({plan}) */ A.n AS first, B.n AS then FROM one A, two B
+          WINDOW (A, B) BETWEEN {low} AND 9 WHERE abs(A.v - B.v) <= 2"""
+BAND_MEANT = "SELECT A.n, B.n FROM one A, two B WHERE abs(A.v - B.v) <= 2 AND B.n - A.n BETWEEN 0 AND 9"
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore:.*WJ821")
+@pytest.mark.parametrize("plan", ["PSP", "ATR", "CTR", "RANGE", "PSP in Spark's store"])
+def test_a_history_of_rows_on_several_workers(session: wjoin.Session, tmp_path: Path, plan: str) -> None:
+    session.context.settings.set("wjoin.state", "spark" if "Spark" in plan else "files")
+    streams = Streams(session, tmp_path, Random(9))
+    streams.sinks(["near", "narrow"])
+    streams.arrive(3)
+    near, narrow = (
+        BAND.format(name=name, plan=plan.split()[0], low=low) for name, low in (("near", -3), ("narrow", 0))
+    )
+    session.run_script(set_of([near], "changing"), once=False, checkpoint=str(tmp_path / "checkpoints"))
+    settled(streams)
+    change = f"ALTER STATEMENT SET changing ADD {narrow} WITH HISTORY"
+    if "Spark" in plan:
+        with pytest.raises(WJoinError, match="by the route psp the rows of a result lie on several workers"):
+            session.sql(change)
+    else:
+        session.sql(change)
+        streams.arrive(1)
+        settled(streams)
+        assert streams.found("narrow") == streams.expected(BAND_MEANT)
+        assert streams.found("narrow").total() > 10
+    for each in session.running:
+        each.stop()
+
+
 def test_nothing_is_lost_or_doubled_while_rows_come(streams: Streams) -> None:
     def arrive() -> None:
         for _ in range(6):

@@ -115,7 +115,8 @@ def changed_parts(
         member = member_of(asked, each)
         groups[_place(asked, each, member, bases, begun, other)].append((each, member))
     histories = begun.histories.union(histories)
-    parts = tuple(_part(asked, *each, histories) for each in zip(bases, groups, strict=True))
+    files = kept.state(0) is not None
+    parts = tuple(_part(asked, *each, histories, files=files) for each in zip(bases, groups, strict=True))
     for part in parts:
         for taker in part.takers:
             if found := groups_in(part.sample(taker)):
@@ -178,17 +179,17 @@ def _refused(other: str, sink: str, reason: str) -> WJoinError:
     return WJoinError("WJ702", f"{other}; the state cannot go on with that into {sink}: {reason}")
 
 
-def _part(asked: Asked, base: _Base, group: Group, histories: Collection[str]) -> SetJoin:
+def _part(asked: Asked, base: _Base, group: Group, histories: Collection[str], *, files: bool) -> SetJoin:
     """Return a join of the checkpoint with its statements.
 
-    Raises WJoinError WJ606 for a history that no worker can make.
+    ``files``: whether the state is in files. Raises WJoinError WJ606 for a history that no worker can make.
     """
     rewriting = base.rewriting
     if group and apart(base.member):
         ((statement, _),) = group
         return by_itself(rewriting, statement, asked.params)
     (done,) = rewriting.done
-    reason = no_history(done.planned.physical)
+    reason = no_history(done.planned.physical, shared=files)
     for statement, _ in group:
         if reason and statement.sink.name.lower() in histories:
             message = f"the state has no history for {statement.sink.name}: {reason}"

@@ -1,8 +1,8 @@
 """Statements that are added to a set WITH HISTORY: what they would double, and what they lack."""
 
-from wjoin.checkpoints.seen import last_manifest
 from wjoin.context import Asked
 from wjoin.grammar.errors import WJoinError, WJoinWarning
+from wjoin.measured.last_manifest import last_manifest
 from wjoin.measured.progress import time_text
 from wjoin.planner.sets.history import complete_from
 from wjoin.spark.notices import warn

@@ -2,7 +2,6 @@
 
 from pyspark.sql import SparkSession
 
-from wjoin.checkpoints.spark_log import operators
 from wjoin.executor.spark.moved_state import filed_manifests, stored_manifests
 from wjoin.executor.state.identity import fingerprint
 from wjoin.executor.state.manifest import Manifest
@@ -25,7 +24,8 @@ def last_manifest(
         found = filed_manifests(stage_folder(state, len(plan.stages) - 1), kept.last_commit, 1)
         return next(iter(found), None)
     own = fingerprint(plan, plan.stages[-1])
-    for operator in operators(Files.of(spark), folder):
+    # A set has no operators of Spark's that keep state.
+    for operator in Files.of(spark).numbers(f"{folder}/state"):
         for each in stored_manifests(spark, folder, operator):
             if each.plan == own:
                 return each
