@@ -145,8 +145,10 @@ def plan_set(
             sink, begun, committed = each.sink, kept.begun, kept.committed
             if kept.begun_with is not None:
                 begun, committed = kept.begun_with.sink(sink.name) is not None, kept.wrote(sink.name)
+            # Its folder may be empty as all its rows wait.
+            waits = Files.of(spark).names(f"{_waiting(folder)}/{folder_name(sink.name)}")
             with located(each.insert.target[-1].span):
-                refuse_folder(spark, sink, folder, begun=begun, committed=committed)
+                refuse_folder(spark, sink, folder, begun=begun, committed=committed and not waits)
     return planned
 
 
