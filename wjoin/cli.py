@@ -116,10 +116,12 @@ def _run(options: argparse.Namespace) -> int:
 
 def _told(statement: Statement) -> contextlib.AbstractContextManager[None]:
     """Tell on a terminal that a statement runs which prints nothing."""
-    if not isinstance(statement, InsertInto) or not sys.stderr.isatty():
+    if not isinstance(statement, InsertInto | StatementSet) or not sys.stderr.isatty():
         return contextlib.nullcontext()
     from wjoin.commands.waiting_note import waiting
 
+    if isinstance(statement, StatementSet):
+        return waiting(f"Statement set of {counted(len(statement.inserts), 'statement')}")
     return waiting(f"INSERT INTO {'.'.join(each.name for each in statement.target)}")
 
 

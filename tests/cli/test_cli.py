@@ -43,10 +43,10 @@ def declarations(tmp_path: Path) -> str:
     return text + f"CREATE SINK pairs USING parquet OPTIONS (path '{tmp_path / 'pairs'}');\n"
 
 
-def wjoin(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def wjoin(*arguments: str, piped: str | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "wjoin.cli", *arguments]
     return subprocess.run(
-        command, capture_output=True, text=True, timeout=200, env={**os.environ, **environment}
+        command, input=piped, capture_output=True, text=True, timeout=200, env={**os.environ, **environment}
     )
 
 
@@ -193,6 +193,45 @@ def test_a_failure_while_running_ends_with_status_1_and_its_place(tmp_path: Path
     assert f"{path}:6:13" in shown[1]
     assert shown[-1].startswith("help: ")
     assert "Traceback" not in failed.stderr
+
+
+SET = f"""EXECUTE STATEMENT SET both {{}} BEGIN
+INSERT INTO pairs {JOIN};
+INSERT INTO parted {JOIN.replace("B.v", "B.v, B.v % 2 AS odd")};
+END;
+"""
+
+
+@pytest.mark.parametrize("shell", [pytest.param(False, marks=pytest.mark.long), True], ids=["run", "piped"])
+@pytest.mark.thorough
+@pytest.mark.timeout(600)
+def test_a_sink_of_a_set_that_fails_is_named_and_so_is_what_waits(
+    tmp_path: Path, declarations: str, shell: bool
+) -> None:
+    parted = (
+        f"CREATE SINK parted USING parquet OPTIONS (path '{tmp_path / 'parted'}') PARTITIONED BY (odd);\n"
+    )
+    checkpoint = ("--checkpoint", str(tmp_path / "checkpoints"))
+
+    def run(failure: str) -> subprocess.CompletedProcess[str]:
+        text = declarations + parted + SET.format(failure)
+        if shell:
+            return wjoin("shell", *checkpoint, piped=text)
+        return wjoin("run", script(tmp_path, text), "--once", *checkpoint)
+
+    (tmp_path / "parted").mkdir()
+    (tmp_path / "parted" / "odd=1").touch()
+    failed = run("")
+    assert failed.returncode == 1
+    assert "error[WJ704]: the sink parted could not be written: " in failed.stderr
+    assert "Traceback" not in failed.stderr
+    kept = run("ON FAILURE KEEP OTHERS")
+    assert kept.returncode == 0, kept.stderr
+    assert re.search(
+        r"warning\[WJ818\]: in the set both wait \d micro-batch.* for the sink parted", kept.stderr
+    )
+    assert re.search(r"^both: .* for the sink parted since .* wait, ", kept.stdout, re.MULTILINE)
+    assert pq.ParquetDataset(tmp_path / "pairs").read().num_rows == 60
 
 
 @pytest.mark.long

@@ -299,6 +299,23 @@ def test_rows_for_a_sink_that_fails_wait_while_others_go_on(failing: Streams) ->
     assert_nothing_is_lost(failing)
 
 
+def test_a_sink_that_has_never_been_written_gets_what_waits(streams: Streams) -> None:
+    streams.sinks(EXPECTED)
+    folder = streams.root / "far_out"
+    streams.session.sql(
+        f"CREATE OR REPLACE SINK far USING parquet OPTIONS (path '{folder}') PARTITIONED BY (s)"
+    )
+    folder.mkdir()
+    (folder / "s=x").touch()
+    streams.arrive(1)
+    with pytest.warns(WJoinWarning, match=r"WJ818.*in the set set_near wait 1 micro-batch .*s=x"):
+        streams.run(ALIKE, name=KEEP_OTHERS)
+    (folder / "s=x").unlink()
+    streams.arrive(1)
+    streams.run(ALIKE, name=KEEP_OTHERS)
+    assert_nothing_is_lost(streams)
+
+
 def test_no_more_rows_wait_for_a_sink_than_may(failing: Streams) -> None:
     failing.session.sql("SET wjoin.waiting = 1")
     with pytest.raises(WJoinError, match=r"the sink far could not be written: .*s=x"):

@@ -21,5 +21,11 @@ KEYWORDS = frozenset(
 _UNITS = ("SECONDS", "MINUTES", "HOURS", "DAYS", "WEEKS", "MILLISECONDS", "MICROSECONDS")
 _VALUES = sorted({value for values in HINTS.values() for value in values})
 
-WORDS = (*sorted(KEYWORDS), *_UNITS, *HINTS, SHIP, *_VALUES)
+_ALSO_NAMES = (
+    *("ADD", "COMMIT", "EVERY", "EXECUTE", "FAILURE", "GRACE", "HISTORY", "KEEP", "OTHERS", "RETAIN"),
+    "STATEMENT",
+)
+"""Words of statement sets and of sinks, which as names need no quotes."""
+
+WORDS = (*sorted(KEYWORDS), *_ALSO_NAMES, *_UNITS, *HINTS, SHIP, *_VALUES)
 """The words that are completed: keywords, units of time, hints and their values."""

@@ -175,8 +175,10 @@ def plan_set(
             refuse_other_commits(files, waiting, each)
             if sink.commit_when is not None:
                 committed = has_commits(files, waiting, each)
+            # Its folder may be empty as all its rows wait.
+            waits = files.names(f"{waiting}/{folder_name(sink.name)}")
             with located(each.insert.target[-1].span):
-                refuse_folder(spark, sink, folder, begun=begun, committed=committed)
+                refuse_folder(spark, sink, folder, begun=begun, committed=committed and not waits)
     return planned
 
 
