@@ -82,6 +82,7 @@ def main() -> None:
     parser.add_argument("--statements", type=int, default=10)
     parser.add_argument("--practice", type=int, default=3, help="runs before those that count")
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--memory", default="2g", help="of Spark's heap")
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS)
     parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
@@ -131,7 +132,7 @@ def _in_a_process(way: str, folder: Path) -> dict[str, Any]:
 def _measured(options: argparse.Namespace, load: Load) -> dict[str, Any]:
     scratch = options.folder / options.way.replace(" ", "_")
     scratch.mkdir()
-    settings = common(scratch, "2g")
+    settings = common(scratch, options.memory)
     start = _spark if options.way == "spark" else _wjoin
     spark, work = start(options, load, settings)
     spark.sparkContext.setLogLevel("ERROR")

@@ -24,7 +24,7 @@ PAPER = Thresholds()
 HELD = {
     "tasks": [True, True, True],
     "kinds": [False],
-    "bands": [False],
+    "bands": [True],
     "bytes": [True, True],
     "efficiency": [True, False],
     "blocks": [True, False],
