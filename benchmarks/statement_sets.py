@@ -38,11 +38,14 @@ from wjoin.statements.statement_sets import execute_set
 WAYS = ("one", "set of one", "set", "apart", "spark")
 
 
-def statements(load: Load, count: int) -> list[str]:
-    """Return statements with windows, conditions and columns of their own: the first has the most."""
+def statements(load: Load, count: int, least: int) -> list[str]:
+    """Return statements with windows, conditions and columns of their own: the first has the most.
+
+    ``least``: the narrowest window in seconds.
+    """
     found = []
     for number in range(count):
-        window = 1000 * _window(load, number, count)
+        window = 1000 * _window(load, number, count, least)
         condition = "" if number % 2 == 0 else f" AND a.payload < '{_label(number)}'"
         columns = (
             "a.id, a.ts, a.payload, b.payload AS b, c.payload AS c",
@@ -56,17 +59,17 @@ def statements(load: Load, count: int) -> list[str]:
     return found
 
 
-def chains(spark: SparkSession, data: Path, load: Load, count: int) -> Iterator[DataFrame]:
+def chains(spark: SparkSession, data: Path, load: Load, count: int, least: int) -> Iterator[DataFrame]:
     """Yield the same as chains of Spark's joins."""
     for number in range(count):
-        own = dataclasses.replace(load, window=_window(load, number, count))
+        own = dataclasses.replace(load, window=_window(load, number, count, least))
         rows = spark_chain(spark, data, own)
         yield rows if number % 2 == 0 else rows.where(f"a_payload < '{_label(number)}'")
 
 
-def _window(load: Load, number: int, count: int) -> int:
+def _window(load: Load, number: int, count: int, least: int) -> int:
     """Return the window of a statement in seconds."""
-    return load.window * (count - number) // count
+    return load.window - (load.window - least) * number // max(1, count - 1)
 
 
 def _label(number: int) -> str:
@@ -79,6 +82,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=300_000, help="of a micro-batch, all streams together")
     parser.add_argument("--batches", type=int, default=8)
     parser.add_argument("--window", type=int, default=10, help="seconds of the widest one")
+    parser.add_argument("--least", type=int, default=1, help="seconds of the narrowest one")
     parser.add_argument("--statements", type=int, default=10)
     parser.add_argument("--practice", type=int, default=3, help="runs before those that count")
     parser.add_argument("--runs", type=int, default=3)
@@ -174,7 +178,7 @@ def _wjoin(options: argparse.Namespace, load: Load, settings: dict[str, str]) ->
                 WATERMARK ts DELAY OF INTERVAL {DISORDER // 1_000_000} SECONDS"""
         )
     count = 1 if options.way in ("one", "set of one") else options.statements
-    text = "; ".join(statements(load, count))
+    text = "; ".join(statements(load, count, options.least))
     if options.way.startswith("set"):
         text = f"EXECUTE STATEMENT SET BEGIN {text}; END"
 
@@ -196,7 +200,8 @@ def _spark(options: argparse.Namespace, load: Load, settings: dict[str, str]) ->
 
     def work(folder: Path) -> tuple[list[StreamingQuery], int]:
         queries = []
-        for number, rows in enumerate(chains(spark, options.folder / "data", load, options.statements)):
+        data = options.folder / "data"
+        for number, rows in enumerate(chains(spark, data, load, options.statements, options.least)):
             writer = rows.writeStream.format("parquet").trigger(availableNow=True)
             writer = writer.option("checkpointLocation", f"{folder}/checkpoints/{number}")
             queries.append(writer.start(f"{folder}/out{number}"))

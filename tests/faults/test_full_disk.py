@@ -8,7 +8,7 @@ import pytest
 
 import wjoin
 from tests.faults.child import script
-from tests.faults.killing import assert_results, commits, write_streams
+from tests.faults.killing import assert_more, assert_results, commits, write_streams
 from wjoin.grammar.errors import WJoinError
 
 # Room for the first micro-batches.
@@ -16,9 +16,9 @@ FIRST = {"files": "300k", "spark": "450k"}
 
 
 @pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of its own, without much room."""
-    place = tmp_path / "checkpoints"
+def disk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
+    """A file system of its own, without much room: where checkpoints are, or a folder that a test names."""
+    place = tmp_path / getattr(request, "param", "checkpoints")
     place.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(place)], check=False)
     if mounted.returncode:
@@ -48,5 +48,31 @@ def test_no_room_for_the_state(session: wjoin.Session, tmp_path: Path, disk: Pat
         assert "disk" in full.value.help and "start the query again" in full.value.help
     assert 0 < len(commits(tmp_path, "commits")) < 12
     run("100m")
-    session.spark.read.parquet(str(tmp_path / "tracked")).write.parquet(str(tmp_path / "committed"))
-    assert_results(tmp_path, [str(path) for path in (tmp_path / "committed").glob("*.parquet")])
+    session.spark.read.parquet(str(tmp_path / "tracked")).write.parquet(str(tmp_path / "tracked_committed"))
+    assert_results(tmp_path, _files(tmp_path, "tracked"))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("disk", ["pairs"], indirect=True)
+def test_no_room_for_a_sink_of_a_set(session: wjoin.Session, tmp_path: Path, disk: Path) -> None:
+    write_streams(tmp_path, 8, 60)
+    statements = script(tmp_path, None, "parquet", ["near", "pairs"]).replace("CREATE ", "CREATE OR REPLACE ")
+
+    def run(room: str) -> None:
+        subprocess.run(["mount", "-o", f"remount,size={room}", str(disk)], check=True)
+        session.run_script(statements, once=True, checkpoint=str(tmp_path / "checkpoints"))
+
+    for _ in range(2):
+        with pytest.raises(WJoinError, match=r"the sink pairs could not be written: .*No space left") as full:
+            run("60k")
+        assert full.value.code == "WJ704"
+    run("100m")
+    for sink in ("tracked", "near", "pairs"):
+        session.spark.read.parquet(str(tmp_path / sink)).write.parquet(str(tmp_path / f"{sink}_committed"))
+    assert_results(tmp_path, _files(tmp_path, "tracked"))
+    for sink in ("near", "pairs"):
+        assert_more(tmp_path, sink, _files(tmp_path, sink))
+
+
+def _files(root: Path, sink: str) -> list[str]:
+    return [str(path) for path in (root / f"{sink}_committed").glob("*.parquet")]

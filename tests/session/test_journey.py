@@ -42,6 +42,8 @@ def streams(session: wjoin.Session) -> wjoin.Session:
             [
                 "session",
                 "statements.dispatch",
+                "statements.statement_sets",
+                "statements.inserts",
                 "statements.inserts",
                 "joins.rewrite",
                 *JOINED,

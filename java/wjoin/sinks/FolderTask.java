@@ -12,9 +12,11 @@ import org.apache.spark.TaskContext;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.internal.io.FileCommitProtocol.TaskCommitMessage;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.unsafe.Platform;
 import scala.collection.Iterator;
 import scala.reflect.ClassTag$;
 import scala.runtime.AbstractFunction2;
+import scala.util.control.NonFatal;
 
 /** Writes the rows of a task into folders: each row of what the query makes goes to all of them. */
 final class FolderTask
@@ -70,10 +72,13 @@ final class FolderTask
         written[place] = parts.get(place).commit();
       }
       return written;
-    } catch (RuntimeException failed) {
-      RuntimeException told = at == null ? failed : Failures.of(at.name(), failed);
-      parts.forEach(each -> each.abort(told));
-      throw told;
+    } catch (Throwable failed) {
+      // Scala throws what Java would have to declare, and a full disk is an Error of Hadoop's.
+      parts.forEach(each -> each.abort(failed));
+      if (at == null || !NonFatal.apply(failed)) {
+        Platform.throwException(failed);
+      }
+      throw Failures.of(at.name(), failed);
     } finally {
       parts.forEach(FolderWriter.Part::close);
     }

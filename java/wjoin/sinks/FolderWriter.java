@@ -75,14 +75,14 @@ record FolderWriter(String name, ByRow rows, WriteJobDescription files) implemen
     }
 
     /** Delete what is written; what goes wrong here is told with what {@code failed}. */
-    void abort(RuntimeException failed) {
+    void abort(Throwable failed) {
       try {
         if (writer == null) {
           protocol.abortTask(attempt);
         } else {
           writer.abort();
         }
-      } catch (RuntimeException also) {
+      } catch (Exception also) {
         failed.addSuppressed(also);
       }
     }

@@ -9,6 +9,8 @@ import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.streaming.Sink;
+import org.apache.spark.unsafe.Platform;
+import scala.util.control.NonFatal;
 
 /**
  * A sink of a query that has several, and how its rows are made of what the query makes.
@@ -66,7 +68,7 @@ final class Target {
     try {
       LogicalPlan given = ((org.apache.spark.sql.classic.Dataset<Row>) made).logicalPlan();
       return folder.get().writer(name, rows.over(made), given);
-    } catch (IOException | RuntimeException unready) {
+    } catch (Exception unready) {
       // The sink itself tells it when it is written.
       return Optional.empty();
     }
@@ -119,7 +121,7 @@ final class Target {
     boolean waits = waiting.numbers().contains(number);
     try {
       writing.write();
-    } catch (Exception error) {
+    } catch (Throwable error) {
       note(error);
       if (!waits && !kept(made, number, error)) {
         throw Failures.of(name, error);
@@ -147,7 +149,7 @@ final class Target {
         commits.forget(each.getKey());
       }
       failing = false;
-    } catch (Exception error) {
+    } catch (Throwable error) {
       note(error);
       if (!others) {
         throw Failures.of(name, error);
@@ -155,9 +157,10 @@ final class Target {
     }
   }
 
-  private void note(Exception error) throws Exception {
-    if (error instanceof InterruptedException) {
-      throw error;
+  /** Take note of why the sink fails; a full disk is an Error of Hadoop's. */
+  private void note(Throwable error) {
+    if (!NonFatal.apply(error)) {
+      Platform.throwException(error);
     }
     failing = true;
     failed = Failures.cause(error);
@@ -189,13 +192,12 @@ final class Target {
   }
 
   /** Let the rows of a micro-batch wait; return whether they do. */
-  private boolean kept(Dataset<Row> made, long number, Exception error) throws Exception {
+  private boolean kept(Dataset<Row> made, long number, Throwable error) {
     try {
       return waiting.keep(rows.over(made), number);
-    } catch (Exception also) {
-      // Java does not know what Scala throws.
-      if (also instanceof InterruptedException) {
-        throw also;
+    } catch (Throwable also) {
+      if (!NonFatal.apply(also)) {
+        Platform.throwException(also);
       }
       error.addSuppressed(also);
       return false;

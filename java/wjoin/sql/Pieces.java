@@ -17,7 +17,7 @@ final class Pieces {
   /** Return a statement of a session with what has come before it of the same set. */
   static String whole(String session, String text) {
     String begun = BEGUN.get(session);
-    return begun == null ? text : begun + ";\n" + text;
+    return begun == null ? text : begun + ";\n" + text.strip();
   }
 
   static boolean begun(String session) {
@@ -26,7 +26,7 @@ final class Pieces {
 
   /** Keep the beginning of a set. */
   static void keep(String session, String text) {
-    BEGUN.put(session, text);
+    BEGUN.put(session, text.strip());
   }
 
   /** Forget the beginning of a set: it has come to its end, or something was wrong with it. */
