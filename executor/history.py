@@ -5,7 +5,7 @@ says so, and is committed with the results: a micro-batch that is repeated makes
 not.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -13,13 +13,12 @@ import pyarrow as pa
 
 from wjoin.executor.blocks import for_output
 from wjoin.executor.report import Report
-from wjoin.executor.state.kept_rows import kept, watermark
+from wjoin.executor.state.kept_rows import live, watermark
 from wjoin.executor.state.manifest import Manifest
-from wjoin.executor.state.slices import Slice, SliceStore, still_live
+from wjoin.executor.state.slices import SliceStore, read_slice, still_live
 from wjoin.executor.step import StageLogic
-from wjoin.parts.kernels.runs import BoolArray, RunShape, SortedRun
+from wjoin.parts.kernels.runs import SortedRun
 from wjoin.parts.routes.registry import ROUTES
-from wjoin.planner.plan.physical import Retention, StageEdge
 from wjoin.planner.sets.history import among_stored
 
 State = tuple[Manifest, SliceStore]
@@ -93,22 +92,9 @@ def _live_runs(logic: StageLogic, manifest: Manifest, store: SliceStore) -> list
     inputs = zip(logic.stage.inputs, logic.shapes, retentions, manifest.slices, strict=bool(retentions))
     return [
         [
-            live
+            rest
             for each in slices
-            if (live := still_live(_read(each, shape, store), shape, partial(_kept, rules, edge, marks)))
+            if (rest := still_live(read_slice(each, shape, store), shape, partial(live, rules, edge, marks)))
         ]
         for edge, shape, rules, slices in inputs
     ]
-
-
-def _read(stored: Slice, shape: RunShape, store: SliceStore) -> SortedRun:
-    batch = store.load(stored)
-    if stored.order != shape.order_name:
-        return shape.sort(batch)
-    return shape.read(batch, (stored.earliest, stored.latest))
-
-
-def _kept(
-    retentions: Sequence[Retention], each: StageEdge, marks: Mapping[int, int | None], run: SortedRun
-) -> BoolArray:
-    return kept(retentions, dict(zip(each.members, run.times, strict=True)), marks)

@@ -22,9 +22,16 @@ from wjoin.executor.multiway import MultiwayJoin
 from wjoin.executor.numbering import with_numbers
 from wjoin.executor.report import Report
 from wjoin.executor.spool import Spool
-from wjoin.executor.state.kept_rows import kept, settled, watermark
+from wjoin.executor.state.kept_rows import live, settled, watermark
 from wjoin.executor.state.manifest import Elsewhere, Manifest
-from wjoin.executor.state.slices import Slice, SliceStore, maintain, still_live, write_slices
+from wjoin.executor.state.slices import (
+    Slice,
+    SliceStore,
+    maintain,
+    read_slice,
+    still_live,
+    write_slices,
+)
 from wjoin.executor.state.writing import Writing
 from wjoin.executor.stretches import STRETCH_BYTES, Arrived, stretches
 from wjoin.parts.kernels.adaptive import Meeting, preferred
@@ -36,7 +43,6 @@ from wjoin.planner.plan.edges import destination, result_columns
 from wjoin.planner.plan.physical import (
     Gather,
     PhysicalPlan,
-    Retention,
     Stage,
     StageEdge,
     meeting,
@@ -230,15 +236,15 @@ class StageLogic:
 
         def load(shape: RunShape, each: Slice) -> SortedRun:
             if each.order != shape.order_name:
-                return shape.sort(store.load(each))
+                return read_slice(each, shape, store)
             if each.name not in loaded:
-                loaded[each.name] = shape.read(store.load(each), (each.earliest, each.latest))
+                loaded[each.name] = read_slice(each, shape, store)
             return loaded[each.name]
 
         keepers = [
             _Keeper(
                 shapes[number].ordered(writing.orders[number]),
-                partial(_live, writing.retentions[number], each, marks),
+                partial(live, writing.retentions[number], each, marks),
                 settled(writing.retentions[number], marks),
             )
             for number, each in enumerate(self.stage.inputs)
@@ -343,7 +349,7 @@ class StageLogic:
                     continue
                 if cut is not None and run.span[1] < cut:
                     continue
-                if cut is None and not _live(each.retention, each, marks, run).any():
+                if cut is None and not live(each.retention, each, marks, run).any():
                     continue
                 size += run.batch.nbytes
                 if run is new and size > self.stretch:
@@ -437,12 +443,6 @@ class StageLogic:
 def _joined(probe: Probe) -> tuple[int, ...]:
     """Return the inputs of a probe, first the one whose new rows begin its results."""
     return probe.origin, *sorted(probe.order)
-
-
-def _live(
-    retentions: Sequence[Retention], each: StageEdge, marks: Mapping[int, int | None], run: SortedRun
-) -> BoolArray:
-    return kept(retentions, dict(zip(each.members, run.times, strict=True)), marks)
 
 
 def _sorted(shape: RunShape, blocks: list[pa.RecordBatch]) -> SortedRun | None:

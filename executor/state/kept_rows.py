@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from wjoin.parts.kernels.runs import GREATEST, LEAST, BoolArray, Int64Array
-from wjoin.planner.plan.physical import Retention
+from wjoin.parts.kernels.runs import GREATEST, LEAST, BoolArray, Int64Array, SortedRun
+from wjoin.planner.plan.physical import Retention, StageEdge
 
 
 def watermark(seen: int | None, delay: int) -> int | None:
@@ -39,6 +39,13 @@ def kept(
         if all(end <= GREATEST for _, end in ends):
             keep |= np.logical_and.reduce([times[member] >= end for member, end in ends])
     return keep
+
+
+def live(
+    retentions: Sequence[Retention], each: StageEdge, marks: Mapping[int, int | None], run: SortedRun
+) -> BoolArray:
+    """Return which rows of a run of an input must be kept."""
+    return kept(retentions, dict(zip(each.members, run.times, strict=True)), marks)
 
 
 def settled(retentions: Sequence[Retention], marks: Mapping[int, int | None]) -> int | None:

@@ -167,6 +167,14 @@ def maintain(
     return _merge(Change(tuple(stay), tuple(write), tuple(remove)), shape, load, live, cutting)
 
 
+def read_slice(stored: Slice, shape: RunShape, store: SliceStore) -> SortedRun:
+    """Return the rows of a slice in the order of a shape."""
+    batch = store.load(stored)
+    if stored.order != shape.order_name:
+        return shape.sort(batch)
+    return shape.read(batch, (stored.earliest, stored.latest))
+
+
 def still_live(
     run: SortedRun, shape: RunShape, live: Kept, leaving: Leaving | None = None
 ) -> SortedRun | None:

@@ -15,7 +15,7 @@ SETTINGS = {"spark.master": "local[2]", "spark.sql.shuffle.partitions": "2", "sp
 
 STREAM = """
 CREATE STREAM {name} {columns} USING {format} OPTIONS (path '{place}{name}', '{one_file}' '1')
-WATERMARK ts DELAY OF INTERVAL 2 SECONDS;
+WATERMARK ts DELAY OF INTERVAL {delay} SECONDS;
 """
 
 SCRIPT = """
@@ -70,6 +70,9 @@ CLAUSES = "clauses"
 ADDED = "added"
 """The setting of a child that adds one of ``MORE`` to its running set, with history."""
 
+DELAY = "delay"
+"""The setting of a child that says for how many seconds its streams wait for late rows."""
+
 FORM = "form"
 """The setting of a child that names with what the layout begins that a new checkpoint takes."""
 
@@ -86,13 +89,20 @@ def take(form: str) -> None:
     LayoutRule.refusals = refusals
 
 
-def script(root: Path, plan: str | None, format: str, together: Sequence[str] = (), clauses: str = "") -> str:
+def script(
+    root: Path,
+    plan: str | None,
+    format: str,
+    together: Sequence[str] = (),
+    clauses: str = "",
+    delay: str = "2",
+) -> str:
     """Return the statements of a child; a table of Delta Lake or Iceberg knows its columns."""
     place = TABLES if format == "iceberg" else f"{root}/"
     one_file = "streaming-max-files-per-micro-batch" if format == "iceberg" else "maxFilesPerTrigger"
     columns = COLUMNS if format == "parquet" else ""
     streams = (
-        STREAM.format(name=name, columns=columns, format=format, place=place, one_file=one_file)
+        STREAM.format(name=name, columns=columns, format=format, place=place, one_file=one_file, delay=delay)
         for name in CAMERAS
     )
     hint, condition = ("", KEYED) if plan is None else (f"/*+ PLAN({plan}) */", KEYLESS)
@@ -125,6 +135,7 @@ def run(root: Path, conf: dict[str, str]) -> None:
         conf.pop(FORMAT, "parquet"),
         together.split("+") if together else (),
         conf.pop(CLAUSES, ""),
+        conf.pop(DELAY, "2"),
     )
     # The tests read in the log that a worker has died.
     settings = {**SETTINGS, "wjoin.log": "stderr"}

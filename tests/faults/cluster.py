@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 import wjoin
 from tests.faults.child import KEYED, script
+from tests.faults.killing import committed
 from wjoin.grammar.errors import WJoinError
 from wjoin.udfs.predicate import predicate
 
@@ -47,7 +48,7 @@ def run(root: Path, state: str, master: str, together: list[str], settings: dict
     try:
         session.run_script(statements, once=True, checkpoint=str(root / "checkpoints"))
         for sink in ("tracked", *together):
-            session.spark.read.parquet(str(root / sink)).write.parquet(str(root / f"{sink}_committed"))
+            committed(session.spark, root, sink)
     except WJoinError as error:
         print(error)
         sys.exit(1)

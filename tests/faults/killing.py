@@ -15,6 +15,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 CHILD = Path(__file__).with_name("child.py")
 
@@ -59,9 +60,11 @@ def streams(batches: int, size: int = 300) -> Iterator[tuple[str, int, pa.Table]
             yield camera, batch, pa.Table.from_pylist(rows, schema)
 
 
-def write_streams(root: Path, batches: int, size: int = 300) -> None:
-    """Write one file a stream and micro-batch."""
+def write_streams(root: Path, batches: int, size: int = 300, only: range | None = None) -> None:
+    """Write one file a stream and micro-batch; ``only`` some of them."""
     for camera, batch, rows in streams(batches, size):
+        if only is not None and batch not in only:
+            continue
         path = root / camera / f"{batch:05}.parquet"
         path.parent.mkdir(exist_ok=True)
         pq.write_table(rows, path)
@@ -171,6 +174,18 @@ def ended(root: Path, child: subprocess.Popen[bytes]) -> str:
     return (
         f"ended by itself with {child.returncode}, {len(commits(root, 'commits'))} commits: {printed[-8000:]}"
     )
+
+
+def committed(spark: SparkSession, root: Path, sink: str) -> list[str]:
+    """Return files with the rows that a sink has committed."""
+    # Read by Spark, which reads what the file sink committed; files of attempts that died lie beside it.
+    spark.read.parquet(str(root / sink)).write.parquet(str(root / f"{sink}_committed"))
+    return committed_files(root, sink)
+
+
+def committed_files(root: Path, sink: str) -> list[str]:
+    """Return the files that ``committed`` has written."""
+    return [str(path) for path in (root / f"{sink}_committed").glob("*.parquet")]
 
 
 def assert_results(root: Path, files: list[str]) -> None:

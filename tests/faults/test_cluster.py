@@ -15,7 +15,7 @@ import pyspark
 import pytest
 
 from tests.faults.cluster import SLOWED
-from tests.faults.killing import assert_more, assert_results, write_streams
+from tests.faults.killing import assert_more, assert_results, committed_files, write_streams
 from wjoin.spark.extensions import COLUMNS, EXTENSIONS
 from wjoin.spark.java_classes import JAR
 
@@ -100,11 +100,6 @@ def run(
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=850, check=False)
 
 
-def committed(root: Path, sink: str) -> list[str]:
-    """Return files with the rows that a sink has committed."""
-    return [str(path) for path in (root / f"{sink}_committed").glob("*.parquet")]
-
-
 def speculative(root: Path) -> int:
     """Return how many attempts Spark has made of tasks that it found slow."""
     (log,) = (root / "events").iterdir()
@@ -121,7 +116,7 @@ def test_two_attempts_of_a_task_at_once(tmp_path: Path, state: str) -> None:
         done = run(tmp_path, state, master, **SPECULATION)
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]
     assert (tmp_path / SLOWED).exists() and speculative(tmp_path) > 0
-    assert_results(tmp_path, committed(tmp_path, "tracked"))
+    assert_results(tmp_path, committed_files(tmp_path, "tracked"))
 
 
 @pytest.mark.thorough
@@ -133,9 +128,9 @@ def test_two_attempts_at_once_to_write_the_sinks_of_a_set(tmp_path: Path) -> Non
         done = run(tmp_path, "files", master, "near+pairs", **SPECULATION)
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]
     assert (tmp_path / SLOWED).exists() and speculative(tmp_path) > 0
-    assert_results(tmp_path, committed(tmp_path, "tracked"))
+    assert_results(tmp_path, committed_files(tmp_path, "tracked"))
     for sink in ("near", "pairs"):
-        assert_more(tmp_path, sink, committed(tmp_path, sink))
+        assert_more(tmp_path, sink, committed_files(tmp_path, sink))
 
 
 @pytest.mark.thorough
@@ -149,7 +144,7 @@ def test_rows_go_to_executors_as_columns(tmp_path: Path) -> None:
     plans = [line for line in log.read_text().splitlines() if "SparkListenerSQLExecutionStart" in line]
     reading = [plan for plan in plans if "Scan parquet" in plan and "MapInArrow" in plan]
     assert len(reading) == 3 and all(plan.count(") Blocks") == 3 for plan in reading)
-    assert_results(tmp_path, committed(tmp_path, "tracked"))
+    assert_results(tmp_path, committed_files(tmp_path, "tracked"))
 
 
 @pytest.mark.thorough

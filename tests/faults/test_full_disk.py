@@ -8,7 +8,7 @@ import pytest
 
 import wjoin
 from tests.faults.child import script
-from tests.faults.killing import assert_more, assert_results, commits, write_streams
+from tests.faults.killing import assert_more, assert_results, commits, committed, write_streams
 from wjoin.grammar.errors import WJoinError
 
 # Room for the first micro-batches.
@@ -48,8 +48,7 @@ def test_no_room_for_the_state(session: wjoin.Session, tmp_path: Path, disk: Pat
         assert "disk" in full.value.help and "start the query again" in full.value.help
     assert 0 < len(commits(tmp_path, "commits")) < 12
     run("100m")
-    session.spark.read.parquet(str(tmp_path / "tracked")).write.parquet(str(tmp_path / "tracked_committed"))
-    assert_results(tmp_path, _files(tmp_path, "tracked"))
+    assert_results(tmp_path, committed(session.spark, tmp_path, "tracked"))
 
 
 @pytest.mark.long
@@ -67,12 +66,6 @@ def test_no_room_for_a_sink_of_a_set(session: wjoin.Session, tmp_path: Path, dis
             run("60k")
         assert full.value.code == "WJ704"
     run("100m")
-    for sink in ("tracked", "near", "pairs"):
-        session.spark.read.parquet(str(tmp_path / sink)).write.parquet(str(tmp_path / f"{sink}_committed"))
-    assert_results(tmp_path, _files(tmp_path, "tracked"))
+    assert_results(tmp_path, committed(session.spark, tmp_path, "tracked"))
     for sink in ("near", "pairs"):
-        assert_more(tmp_path, sink, _files(tmp_path, sink))
-
-
-def _files(root: Path, sink: str) -> list[str]:
-    return [str(path) for path in (root / f"{sink}_committed").glob("*.parquet")]
+        assert_more(tmp_path, sink, committed(session.spark, tmp_path, sink))

@@ -10,9 +10,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.joins.set_joins import PART, SetJoin, SetStatement
 from wjoin.planner.plan.block_columns import quoted
 from wjoin.sources.catalog import find
-from wjoin.spark.hadoop_files import Files
 from wjoin.spark.spark_failures import RAISED_BY_SPARK, first_line
-from wjoin.statements.set_sinks import folder_name
 
 _FOLDER = "commits"
 """The folder of a sink, where its rows wait, that says with which micro-batches its commits end."""
@@ -43,14 +41,14 @@ def commit_rows(asked: Asked, statement: SetStatement, number: int) -> DataFrame
         raise WJoinError("WJ606", message, span=span, help=help) from error
 
 
-def has_commits(files: Files, waiting: str, statement: SetStatement) -> bool:
-    """Return whether a sink has been committed by rows of a stream; ``waiting``: where rows wait."""
-    return bool(files.names(f"{waiting}/{folder_name(statement.sink.name)}/{_FOLDER}"))
+def has_commits(waiting: Sequence[str]) -> bool:
+    """Return whether a sink has been committed by rows of a stream; ``waiting``: what is where rows wait."""
+    return _FOLDER in waiting
 
 
-def refuse_other_commits(files: Files, waiting: str, statement: SetStatement) -> None:
+def refuse_other_commits(waiting: Sequence[str], statement: SetStatement) -> None:
     """Refuse a sink that has COMMIT WHEN no more, whose commits have numbers of their own: WJ606."""
-    if statement.sink.commit_when is None and has_commits(files, waiting, statement):
+    if statement.sink.commit_when is None and has_commits(waiting):
         name = statement.sink.name
         raise WJoinError(
             "WJ606",

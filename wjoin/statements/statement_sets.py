@@ -164,21 +164,23 @@ def plan_set(
     parts = parts_of(asked, statements, kept)
     planned = PlannedSet(name, statements, parts, Written.of(parts), folder, kept, histories=histories)
     if folder is not None and not moving:
+        waiting = _waiting_rows(spark, folder)
         with located(statement.span):
-            _refuse_waiting(spark, _waiting(folder), statements)
+            _refuse_waiting(waiting, _waiting(folder), statements)
             planned = _on_checkpoint(asked, planned, f"the checkpoint {folder} of {name}")
         for each in statements:
             sink, begun, committed = each.sink, kept.begun, kept.committed
             if kept.begun_with is not None:
                 begun, committed = kept.begun_with.sink(sink.name) is not None, kept.wrote(sink.name)
-            files, waiting = Files.of(spark), _waiting(folder)
-            refuse_other_commits(files, waiting, each)
+            names = waiting.get(folder_name(sink.name), ())
+            refuse_other_commits(names, each)
             if sink.commit_when is not None:
-                committed = has_commits(files, waiting, each)
-            # Its folder may be empty as all its rows wait.
-            waits = files.names(f"{waiting}/{folder_name(sink.name)}")
+                committed = has_commits(names)
+            elif _has_rows(names):
+                # Its folder may be empty as all its rows wait.
+                committed = False
             with located(each.insert.target[-1].span):
-                refuse_folder(spark, sink, folder, begun=begun, committed=committed and not waits)
+                refuse_folder(spark, sink, folder, begun=begun, committed=committed)
     return planned
 
 
@@ -275,11 +277,24 @@ def _waiting(checkpoint: str) -> str:
     return f"{checkpoint}/wjoin/waiting"
 
 
-def _refuse_waiting(spark: SparkSession, folder: str, statements: Sequence[SetStatement]) -> None:
+def _waiting_rows(spark: SparkSession, checkpoint: str) -> Mapping[str, Sequence[str]]:
+    """Return what is in the folder of each sink for which rows wait or have waited, by its name."""
+    files, folder = Files.of(spark), _waiting(checkpoint)
+    return {name: files.names(f"{folder}/{name}") for name in files.names(folder)}
+
+
+def _has_rows(names: Sequence[str]) -> bool:
+    """Return whether rows of a micro-batch are among what is in a folder."""
+    return any(name.isdigit() for name in names)
+
+
+def _refuse_waiting(
+    waiting: Mapping[str, Sequence[str]], folder: str, statements: Sequence[SetStatement]
+) -> None:
     """Refuse a set that lacks a sink for which rows wait: WJoinError WJ606."""
     own = {folder_name(each.sink.name) for each in statements}
-    for name in Files.of(spark).names(folder):
-        if name not in own and any(each.isdigit() for each in Files.of(spark).names(f"{folder}/{name}")):
+    for name, names in waiting.items():
+        if name not in own and _has_rows(names):
             raise WJoinError(
                 "WJ606",
                 f"rows wait for the sink {unquote(name)}, which the set no longer has",

@@ -1,6 +1,5 @@
 package wjoin.sinks;
 
-import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.util.Map;
 import java.util.TreeMap;
@@ -25,13 +24,9 @@ final class Commits {
     this.folder = new Path(folder);
     this.files = this.folder.getFileSystem(session.sessionState().newHadoopConf());
     this.last = last;
-    try {
-      for (FileStatus each : files.listStatus(this.folder)) {
-        String[] numbers = each.getPath().getName().split("-");
-        ends.put(Long.parseLong(numbers[0]), Long.parseLong(numbers[1]));
-      }
-    } catch (FileNotFoundException nothing) {
-      return;
+    for (FileStatus each : WaitingRows.listed(files, this.folder)) {
+      String[] numbers = each.getPath().getName().split("-");
+      ends.put(Long.parseLong(numbers[0]), Long.parseLong(numbers[1]));
     }
   }
 

@@ -226,8 +226,4 @@ public final class SetSinks implements VoidFunction2<Dataset<Row>, Long> {
   private static LogicalPlan analyzed(Dataset<Row> rows) {
     return ((org.apache.spark.sql.classic.Dataset<Row>) rows).queryExecution().analyzed();
   }
-
-  private interface Writing {
-    void write() throws Exception;
-  }
 }

@@ -203,8 +203,4 @@ final class Target {
       return false;
     }
   }
-
-  private interface Writing {
-    void write() throws Exception;
-  }
 }

@@ -29,15 +29,20 @@ final class WaitingRows {
     this.folder = new Path(folder);
     this.files = this.folder.getFileSystem(session.sessionState().newHadoopConf());
     this.most = most;
-    try {
-      for (FileStatus each : files.listStatus(this.folder)) {
-        String name = each.getPath().getName();
-        if (name.matches("\\d+") && files.exists(new Path(each.getPath(), WHOLE))) {
-          add(Long.parseLong(name), each.getPath());
-        }
+    for (FileStatus each : listed(files, this.folder)) {
+      String name = each.getPath().getName();
+      if (name.matches("\\d+") && files.exists(new Path(each.getPath(), WHOLE))) {
+        add(Long.parseLong(name), each.getPath());
       }
-    } catch (FileNotFoundException nothing) {
-      return;
+    }
+  }
+
+  /** Return what is in a folder, nothing where there is none. */
+  static FileStatus[] listed(FileSystem files, Path folder) throws IOException {
+    try {
+      return files.listStatus(folder);
+    } catch (FileNotFoundException none) {
+      return new FileStatus[0];
     }
   }
 
