@@ -35,13 +35,15 @@ from wjoin.queries.running import Running
 from wjoin.statements.inserts import insert
 from wjoin.statements.statement_sets import execute_set
 
+KEYS = ("id", "other")
+
 WAYS = ("one", "set of one", "set", "apart", "spark")
 
 
-def statements(load: Load, count: int, least: int) -> list[str]:
+def statements(load: Load, count: int, least: int, keys: int) -> list[str]:
     """Return statements with windows, conditions and columns of their own: the first has the most.
 
-    ``least``: the narrowest window in seconds.
+    ``least``: the narrowest window in seconds. ``keys``: how many columns they join by, in turn.
     """
     found = []
     for number in range(count):
@@ -52,9 +54,10 @@ def statements(load: Load, count: int, least: int) -> list[str]:
             "b.id, b.payload AS b, MATCH_TIME() AS at",
             "a.payload || c.payload AS both",
         )
+        key = KEYS[number % keys]
         found.append(
             f"INSERT INTO out{number} SELECT {columns[number % 3]} FROM a, b, c "
-            f"WINDOW = {window} MILLISECONDS WHERE a.id = b.id AND b.id = c.id{condition}"
+            f"WINDOW = {window} MILLISECONDS WHERE a.{key} = b.{key} AND b.{key} = c.{key}{condition}"
         )
     return found
 
@@ -84,6 +87,7 @@ def main() -> None:
     parser.add_argument("--window", type=int, default=10, help="seconds of the widest one")
     parser.add_argument("--least", type=int, default=1, help="seconds of the narrowest one")
     parser.add_argument("--statements", type=int, default=10)
+    parser.add_argument("--keys", type=int, choices=(1, 2), default=1, help="by which they join, in turn")
     parser.add_argument("--practice", type=int, default=3, help="runs before those that count")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--memory", default="2g", help="of Spark's heap")
@@ -91,6 +95,8 @@ def main() -> None:
     parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.keys > 1 and "spark" in options.ways:
+        parser.error("the chains of Spark's joins have one key")
     load = Load(options.window, options.rows, options.batches)
     if options.way is not None:
         print(json.dumps(_measured(options, load)))
@@ -178,7 +184,7 @@ def _wjoin(options: argparse.Namespace, load: Load, settings: dict[str, str]) ->
                 WATERMARK ts DELAY OF INTERVAL {DISORDER // 1_000_000} SECONDS"""
         )
     count = 1 if options.way in ("one", "set of one") else options.statements
-    text = "; ".join(statements(load, count, options.least))
+    text = "; ".join(statements(load, count, options.least, options.keys))
     if options.way.startswith("set"):
         text = f"EXECUTE STATEMENT SET BEGIN {text}; END"
 

@@ -4,17 +4,18 @@ import functools
 
 
 @functools.cache
-def worker_ids(partitions: int) -> tuple[int, ...]:
+def worker_ids(partitions: int, turn: int = 0) -> tuple[int, ...]:
     """Return grouping keys that Spark's hash partitioning sends to distinct partitions.
 
-    The least non-negative integer for each of the partitions; 0 is always one of them.
+    They are the least non-negative integers for each of the partitions, 0 among them; at another ``turn``
+    the next ones, so that several joins have workers of their own in the same partitions.
     """
-    found: dict[int, int] = {}
+    found: dict[int, list[int]] = {}
     candidate = 0
-    while len(found) < partitions:
-        found.setdefault(_spark_hash(candidate) % partitions, candidate)
+    while len(found) < partitions or any(len(each) <= turn for each in found.values()):
+        found.setdefault(_spark_hash(candidate) % partitions, []).append(candidate)
         candidate += 1
-    return tuple(sorted(found.values()))
+    return tuple(sorted(each[turn] for each in found.values()))
 
 
 def _spark_hash(value: int) -> int:

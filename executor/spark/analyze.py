@@ -21,8 +21,8 @@ from pyspark.sql import functions as F
 
 from wjoin.executor.arrival_order import ReadPart, ReadParts, disorder
 from wjoin.executor.spark.arrival import MAJOR, NAME, START, order_of
-from wjoin.executor.spark.compile import key_code
 from wjoin.executor.spark.once import collect_once
+from wjoin.executor.spark.scans import key_code
 from wjoin.parts.kernels.runs import int64_view, integers
 from wjoin.parts.routes.hash_route import bucket_numbers
 from wjoin.planner.bind.event_time import time_kind

@@ -1,127 +1,51 @@
 """Physical plan to DataFrame: pack, join stages, unpack (DESIGN §3). Lazy; no JVM access."""
 
-import itertools
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    ArrayType,
-    BooleanType,
-    DataType,
-    DayTimeIntervalType,
-    LongType,
-    StructField,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
-)
+from pyspark.sql.types import BooleanType, DayTimeIntervalType, StructField, StructType
 
-from wjoin.executor.routing import Router, table_tasks, worker_count
-from wjoin.executor.shedding import Shedder
-from wjoin.executor.sites.held_input import HeldInput
 from wjoin.executor.sites.stream import SiteStream
-from wjoin.executor.spark.announce import Announce
 from wjoin.executor.spark.lookup import joined_time, look_up, relation_rows
-from wjoin.executor.spark.messages import MESSAGES
-from wjoin.executor.spark.meter import Meter, rows_part, stage_part
 from wjoin.executor.spark.native import native_rows
-from wjoin.executor.spark.observe import REPORTED, observed, work_counts
-from wjoin.executor.spark.operator import REPORTS, Operator, task_name
-from wjoin.executor.spark.pack import AHEAD, KEEP, Pack
-from wjoin.executor.spark.processor import JoinProcessor
+from wjoin.executor.spark.scans import TIME_TYPES, marked
 from wjoin.executor.spark.site_source import arrow_schema
+from wjoin.executor.spark.stages import Counting, HeldStream, Stages, made_of, stageless
 from wjoin.executor.spark.structs import structs, with_chars
-from wjoin.executor.spark.task import named
-from wjoin.executor.spark.typing import KEY_TYPES, carried, carried_type, restored_value, typed
+from wjoin.executor.spark.typing import carried_type, restored_value
 from wjoin.executor.spark.unpack import MARK, Unpack, flat_name, part_name
-from wjoin.executor.spark.warm import served
 from wjoin.executor.spark.watermarks import unmoved, watermark_delay, watermarked
 from wjoin.executor.state.identity import fingerprint
-from wjoin.executor.state.worker_files import stage_folder
 from wjoin.executor.step import StageLogic
 from wjoin.executor.stretches import STRETCH_BYTES
-from wjoin.executor.workers import worker_ids
-from wjoin.planner.plan.ahead import too_far_ahead
-from wjoin.planner.plan.block_columns import (
-    MATCH_COLUMNS,
-    code_name,
-    column_name,
-    event_time_expression,
-    quoted,
-    stored_column,
-    time_name,
-)
-from wjoin.planner.plan.edges import destinations
-from wjoin.planner.plan.physical import KeyCode, Method, Output, PhysicalPlan, StreamScan, TimeKind
+from wjoin.planner.plan.block_columns import MATCH_COLUMNS, time_name
+from wjoin.planner.plan.physical import Method, Output, PhysicalPlan, TimeKind
 from wjoin.planner.plan.shedding import Shedding
 from wjoin.planner.plan.to_come import is_dated
 from wjoin.udfs.predicate import Predicate
-
-_DATED = "__wjoin_dated"
-"""The event time with Spark's own watermark, where an input needs one: NULL for a row too far ahead."""
-
-_HASH_BITS = 0xFFFFFFFF
-"""Hashed codes are 32 bits wide: (code, time) then mostly fits one 64-bit sort key. Keys are verified."""
-
-_TIME_TYPES: dict[TimeKind, DataType] = {
-    TimeKind.TIMESTAMP: TimestampType(),
-    TimeKind.TIMESTAMP_NTZ: TimestampNTZType(),
-    TimeKind.INTEGRAL: LongType(),
-}
-
-_query_numbers = itertools.count()
-
-
-def query_number() -> int:
-    """Return a number under which no plan has been compiled yet."""
-    return next(_query_numbers)
-
-
-@dataclass(frozen=True)
-class Counting:
-    """What is counted of a plan while it runs.
-
-    Spark's progress tells a stream's counts under the number ``query`` (see ``observe``).
-    ``meter`` counts what a plan over tables does.
-    """
-
-    query: int = field(default_factory=query_number)
-    meter: Meter | None = None
-
-
-@dataclass(frozen=True)
-class HeldStream:
-    """A stream that is held at its sites; ``extents``: what is told of new rows (``EXTENTS``).
-
-    ``names``: its columns as the sites name them.
-    """
-
-    extents: DataFrame
-    site: SiteStream
-    names: tuple[str, ...]
-
-    def asking(self, plan: PhysicalPlan, stage: int, number: int, schema: StructType) -> HeldInput:
-        """Return what asks for its rows at a stage; ``schema``: as which Spark reads them."""
-        names = {name.lower(): name for name in self.names}
-        types = {field.name.lower(): field.type for field in arrow_schema(schema)}
-        return HeldInput(plan, stage, number, self.site, names, types, uuid.uuid4().hex)
 
 
 @dataclass(frozen=True)
 class Compiled:
     """A plan as DataFrames, which are lazy, and stream when its ``inputs`` do; these are in FROM order.
 
-    ``made`` has the results of all outputs, which the stages make in one pass; None where no stage does.
+    ``stages`` is None where the plan has none of wjoin's.
     """
 
     plan: PhysicalPlan
     inputs: Sequence[DataFrame]
     counting: Counting
-    made: DataFrame | None
+    stages: Stages | None
+
+    @cached_property
+    def made(self) -> DataFrame | None:
+        """The results of all outputs, which the stages make in one pass; None without stages."""
+        return None if self.stages is None else made_of({0: self.stages})
 
     def rows(self, output: Output, made: DataFrame | None = None) -> DataFrame:
         """Return the joined rows of an output.
@@ -147,7 +71,7 @@ class Compiled:
         only = plan.staged[0]
         source = self.inputs[only]
         if is_dated(plan, output):
-            source = _marked_input(plan, only, source)
+            source = marked(plan, only, source)
         rows = relation_rows(plan, output, only, source, query)
         return _dated(plan, output, look_up(plan, output, rows, self.inputs, query))
 
@@ -164,6 +88,7 @@ def compile_plan(
     cores: int | None = None,
     state: Path | None = None,
     shedding: Shedding | None = None,
+    streams: Mapping[int, str] | None = None,
 ) -> Compiled:
     """Return a plan as DataFrames; ``inputs`` are in FROM order.
 
@@ -172,197 +97,28 @@ def compile_plan(
     their numbers; their inputs then have the number of each row. ``held``: those of them that are held at
     their sites, of whose inputs no more than the schema is read. ``cores``: how many tasks run at once; None
     where that is not known. ``state``: the folder of the state where this is in files. ``shedding``: how
-    the join sheds, and what limits its state; None where nothing does. Raises ValueError for a plan with
-    results that no stage makes yet.
+    the join sheds, and what limits its state; None where nothing does. ``streams``: see ``Stages``. Raises
+    ValueError for a plan with results that no stage makes yet.
     """
     if plan.optional:
         raise ValueError("no stage makes the outer join that a result without a row of a stream needs")
     counting = counting or Counting()
-    made = None
+    stages = None
     if plan.stages and plan.method is not Method.NATIVE:
-        unpack, schema = unpacking = _unpacking(plan, inputs, sites or {})
         logic = StageLogic(replace(plan, begun=None), 0, stretch, predicates or {}, statement)
-        identities = [fingerprint(plan, stage) for stage in plan.stages]
-        at_once = unpacking if state is not None or not plan.streaming else None
-        made = _joined(logic, identities, inputs, counting, held or {}, cores, state, shedding, at_once)
-        if at_once is None:
-            made = made.mapInArrow(unpack.__call__, schema)
-    return Compiled(plan, inputs, counting, made)
-
-
-def _joined(
-    logic: StageLogic,
-    identities: Sequence[str],
-    inputs: Sequence[DataFrame],
-    counting: Counting,
-    held: Mapping[int, HeldStream],
-    cores: int | None,
-    state: Path | None,
-    shedding: Shedding | None,
-    unpacking: tuple[Unpack, StructType] | None,
-) -> DataFrame:
-    """Return what leaves the last stage: messages, or rows by ``unpacking``.
-
-    ``logic`` is that of the first stage; ``identities`` are those of the state of all stages.
-    """
-    plan = logic.plan
-    meter = None if plan.streaming else counting.meter
-    spark = inputs[0].sparkSession
-    partitions = int(str(spark.conf.get("spark.sql.shuffle.partitions")))
-    stageless = _stageless(plan)
-    tasks: list[int | None]
-    if state is not None:
-        # Spark has no store that needs a task for each of its partitions.
-        tasks = [worker_count(stage, partitions) for stage in plan.stages]
-    else:
-        tasks = [None if plan.streaming else table_tasks(stage, partitions, cores) for stage in plan.stages]
-    workers = [
-        worker_ids(count or partitions)[: count or worker_count(stage, partitions)]
-        for stage, count in zip(plan.stages, tasks, strict=True)
-    ]
-    scans = {number: _scan(plan, number, inputs[number]) for number in plan.staged if number not in held}
-    if meter is not None:
-        scans = {
-            number: meter.watch(rows_part(number), rows, [f"count({time_name(number)}) AS rows"])
-            for number, rows in scans.items()
-        }
-    shedder = None
-    if shedding is not None and state is not None:
-        counts = tuple(map(len, workers))
-        shedder = Shedder(shedding, state, counts, tuple(scan.delay for scan in plan.streams))
-    results: list[DataFrame] = []
-    for number, stage in enumerate(plan.stages):
-        arriving = []
-        asking: dict[int, HeldInput] = {}
-        for place, each in enumerate(stage.inputs):
-            if each.stage is not None:
-                # All that a stage makes comes at once, also where it is for several inputs.
-                if each.stage not in (source.stage for source in stage.inputs[:place]):
-                    arriving.append(results[each.stage])
-                continue
-            if (stream := each.members[0]) in held:
-                router = Router.to(plan, stage, place, workers[number])
-                told = named(Announce(router).__call__, task_name(counting.query, f"in{stream}"))
-                arriving.append(held[stream].extents.mapInArrow(told, MESSAGES))
-                asking[place] = held[stream].asking(plan, number, place, inputs[stream].schema)
-                continue
-            pack = Pack(stageless, each.columns, Router.to(plan, stage, place, workers[number]), shedder)
-            packed = named(pack.__call__, task_name(counting.query, f"rows{stream}"))
-            arriving.append(scans[stream].mapInArrow(packed, MESSAGES))
-        routers = {
-            to[1]: Router.to(plan, plan.stages[to[0]], to[1], workers[to[0]])
-            for to in destinations(plan, number)
-            if to is not None
-        }
-        own = replace(logic, number=number, elsewhere=asking)
-        folder = None if state is None else stage_folder(state, number)
-        unpack, schema = (None, MESSAGES) if routers or unpacking is None else unpacking
-        operator = Operator(own, workers[number], routers, identities[number], folder, unpack, shedding)
-        results.append(_run(plan, operator, arriving, counting, tasks[number], schema))
-    return results[-1]
-
-
-def _stageless(plan: PhysicalPlan) -> PhysicalPlan:
-    """Return a plan for tasks around the stages: each would read these, of eight streams 56 steps."""
-    return replace(plan, stages=())
-
-
-def _scan(plan: PhysicalPlan, number: int, source: DataFrame) -> DataFrame:
-    """Return what the pack of a stream reads: event time, the filter's verdict, codes, columns."""
-    scan = plan.streams[number]
-    if plan.watermarked and any(is_dated(plan, output) for output in plan.outputs):
-        # MATCH_TIME goes by the watermarks of the inputs, so each must have one.
-        source = _marked_input(plan, number, source)
-    rows = source.alias(scan.alias)
-    time = F.expr(_time(scan, plan.time_kind)).alias(time_name(number))
-    values = [(code_name(number, n), F.expr(key_code(code))) for n, code in enumerate(scan.codes)]
-    types: dict[str, DataType | None] = {time_name(number): _TIME_TYPES[plan.time_kind]}
-    for n, code in enumerate(scan.codes):
-        types[code_name(number, n)] = KEY_TYPES.get(code.types[0]) if code.exact else LongType()
-    for place, column in enumerate(scan.columns):
-        if not stored_column(plan, number, place).restored:
-            name = column_name(number, place)
-            known = None if column.output is None else source.schema[column.output].dataType
-            values.append((name, carried(column.expression, known)))
-            types[name] = carried_type(known) if known else KEY_TYPES.get(column.type)
-    judged_ahead: list[Column] = []
-    if scan.streaming and scan.ahead is not None:
-        beyond = too_far_ahead(event_time_expression(scan), plan.time_kind, scan.ahead)
-        judged_ahead = [F.expr(beyond).alias(AHEAD)]
-        types[AHEAD] = BooleanType()
-    if not scan.filters:
-        return typed(rows.select(time, *(value.alias(name) for name, value in values), *judged_ahead), types)
-    verdict = F.expr(" AND ".join(f"({each})" for each in scan.filters))
-    if not plan.streaming:
-        remaining = rows.filter(verdict)
-        return typed(remaining.select(time, *(value.alias(name) for name, value in values)), types)
-    # Rows that a filter removes still move the stream's watermark. Nothing else of them is
-    # evaluated: an expression may fail on just the rows that the filter is there to remove.
-    judged = rows.select("*", verdict.alias(KEEP))
-    kept = F.col(KEEP)
-    hidden = (F.when(kept, value).alias(name) for name, value in values)
-    return typed(judged.select(time, *hidden, *judged_ahead, kept), {**types, KEEP: BooleanType()})
-
-
-def _marked_input(plan: PhysicalPlan, number: int, source: DataFrame) -> DataFrame:
-    """Return an input with a watermark of Spark's, by its event time where it comes without one."""
-    if number in plan.watermarked:
-        return source
-    scan = plan.streams[number]
-    own = F.col(quoted(scan.event_time))
-    ahead = F.expr(too_far_ahead(quoted(scan.event_time), plan.time_kind, scan.ahead))
-    dated = source.withColumn(_DATED, F.when(~ahead, own))
-    return dated.withWatermark(_DATED, watermark_delay(scan.delay))
-
-
-def _time(scan: StreamScan, kind: TimeKind) -> str:
-    expression = event_time_expression(scan)
-    return f"CAST({expression} AS BIGINT)" if kind is TimeKind.INTEGRAL else expression
-
-
-def key_code(code: KeyCode) -> str:
-    """Return the expression of a key code: of an exact one the key itself."""
-    if code.exact:
-        return code.expressions[0]
-    known = " AND ".join(f"({each}) IS NOT NULL" for each in code.expressions)
-    return f"CASE WHEN {known} THEN xxhash64({', '.join(code.expressions)}) & {_HASH_BITS}L END"
-
-
-def _run(
-    plan: PhysicalPlan,
-    operator: Operator,
-    arriving: list[DataFrame],
-    counting: Counting,
-    tasks: int | None,
-    schema: StructType,
-) -> DataFrame:
-    """Return what leaves a stage, in a ``schema``: messages, or rows, whose reports are taken out again."""
-    number = operator.logic.number
-    reported, made = REPORTED, schema
-    if operator.unpack is not None:
-        reported, made = REPORTS, StructType([*schema, StructField(REPORTS, ArrayType(LongType()))])
-    blocks = arriving[0]
-    for other in arriving[1:]:
-        blocks = blocks.union(other)
-    if plan.streaming and operator.folder is None:
-        with served(blocks.sparkSession):
-            joined = blocks.groupBy("worker").transformWithStateInPandas(
-                JoinProcessor(operator), made, "append", "none"
-            )
-    else:
-        # A grouped map would hold all messages of a worker at once, and all its results.
-        # Of a number that is told Spark merges none.
-        parted = blocks.repartition("worker") if tasks is None else blocks.repartition(tasks, "worker")
-        work = operator.stream if plan.streaming else operator.batch
-        joined = parted.mapInArrow(named(work, task_name(counting.query, number)), made)
-    if plan.streaming:
-        counted = observed(plan, number, joined, counting.query, reported)
-        joined = typed(counted, {each.name: each.dataType for each in made})
-    elif counting.meter is not None:
-        joined = counting.meter.watch(stage_part(number), joined, work_counts(reported))
-    if operator.unpack is None:
-        return joined
-    return joined.filter(F.col(REPORTS).isNull()).drop(REPORTS)
+        stages = Stages(
+            logic,
+            tuple(fingerprint(plan, stage) for stage in plan.stages),
+            inputs,
+            counting,
+            held or {},
+            cores,
+            state,
+            shedding,
+            *_unpacking(plan, inputs, sites or {}),
+            streams or {},
+        )
+    return Compiled(plan, inputs, counting, stages)
 
 
 def _together(plan: PhysicalPlan) -> Output:
@@ -387,21 +143,21 @@ def _unpacking(
         column = str(plan.streams[stream].columns[number].output)
         carried_as = carried_type(inputs[stream].schema[column].dataType)
         fields.append(StructField(flat_name(stream, number), carried_as))
-    fields += [StructField(time_name(stream), _TIME_TYPES[plan.time_kind]) for stream in _own_times(plan)]
+    fields += [StructField(time_name(stream), TIME_TYPES[plan.time_kind]) for stream in _own_times(plan)]
     for match in _own_matches(plan, output):
         span = match == "span" and plan.time_kind is not TimeKind.INTEGRAL
-        kind = DayTimeIntervalType() if span else _TIME_TYPES[plan.time_kind]
+        kind = DayTimeIntervalType() if span else TIME_TYPES[plan.time_kind]
         fields.append(StructField(MATCH_COLUMNS[match], kind))
     marked = _has_marks(plan)
     if marked:
-        fields.append(StructField(MARK, _TIME_TYPES[plan.time_kind]))
+        fields.append(StructField(MARK, TIME_TYPES[plan.time_kind]))
     fields += [StructField(part_name(number), BooleanType()) for number in parts]
     if not fields:
         fields.append(StructField("rows", BooleanType()))
     schema = StructType(fields)
     mirror = uuid.uuid4().hex if sites else ""
     parts_of = {number: plan.outputs[number] for number in parts}
-    return Unpack(_stageless(plan), output, arrow_schema(schema), marked, parts_of, sites, mirror), schema
+    return Unpack(stageless(plan), output, arrow_schema(schema), marked, parts_of, sites, mirror), schema
 
 
 def _has_part(plan: PhysicalPlan, output: Output) -> bool:

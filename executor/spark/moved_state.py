@@ -21,7 +21,7 @@ from wjoin.executor.sites.ranges import HeldRows
 from wjoin.executor.spark import messages
 from wjoin.executor.spark.beginning import begin
 from wjoin.executor.spark.messages import MESSAGES
-from wjoin.executor.spark.operator import Operator
+from wjoin.executor.spark.operator import Operator, Operators
 from wjoin.executor.spark.processor import Joining, JoinProcessor
 from wjoin.executor.spark.state_store import MANIFEST
 from wjoin.executor.spark.task import phase
@@ -137,7 +137,7 @@ def write_files(
     begun = move.begun(logic, held)
     operator = _Refill(logic, workers, {}, move.fingerprint, stage, None, None, begun, number)
     rows = spark.read.schema(MESSAGES).parquet(sent).repartition(len(workers), "worker")
-    rows.mapInArrow(operator.stream, MESSAGES).write.format("noop").mode("append").save()
+    rows.mapInArrow(Operators((operator,)).stream, MESSAGES).write.format("noop").mode("append").save()
 
 
 def _entries(spark: SparkSession, folder: str, operator: int) -> DataFrame:

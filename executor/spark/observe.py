@@ -15,6 +15,12 @@ PREFIX = "wjoin"
 REPORTED = f"IF(kind = {REPORT}, counts, NULL)"
 """The values of a report among messages, NULL of any other."""
 
+
+def reported_to(worker: int) -> str:
+    """Return the same of the reports to one worker."""
+    return f"IF(kind = {REPORT} AND worker = {worker}, counts, NULL)"
+
+
 COUNTS = "counts"
 """The column of an observed row that has all counts of a stage, by name."""
 

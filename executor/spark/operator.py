@@ -45,6 +45,9 @@ from wjoin.planner.plan.to_come import least_to_come
 REPORTS = "__wjoin_reports"
 """The column of rows that leave as columns which has the values of a report."""
 
+PART = "__wjoin_part"
+"""The column that tells the results of several joins apart, by their numbers."""
+
 _REPORTED = pa.list_(pa.int64())
 
 _TOGETHER_BYTES = 1 << 22
@@ -98,6 +101,11 @@ class _Work:
     told: list[messages.Message]
 
 
+def part_column(name: str, number: int) -> str:
+    """Return the name of a column of a join's results among those of others."""
+    return f"{name}_{number}"
+
+
 def task_name(query: object, part: object) -> str:
     """Return under what name a part of a join stands in a plan of Spark's."""
     return f"wjoin_{query}_{part}"
@@ -127,23 +135,13 @@ class Operator:
         """Join the blocks of the workers of one partition, all inputs complete."""
         return self._left(self._batch_work(batches))
 
-    def _arrived(self, batches: Iterator[pa.RecordBatch]) -> dict[int, Arrivals]:
-        """Return what has come for the workers of one partition."""
-        arrived: dict[int, Arrivals] = {}
-        for batch in batches:
-            for row in _arrow_rows(batch):
-                if row["worker"] not in arrived:
-                    arrived[row["worker"]] = self.no_arrivals()
-                self.take(arrived[row["worker"]], row)
-        return arrived
-
     def _batch_work(self, batches: Iterator[pa.RecordBatch]) -> Iterator[_Work]:
-        for arrivals in self._arrived(batches).values():
+        for arrivals in _arrived([self], batches)[0].values():
             counts = Counts()
             for made in self.logic.batch(arrivals, counts):
                 yield _Work([made], [])
             # For the meter: a next stage reads nothing from it.
-            yield _Work([], [messages.report(self._target, messages.NO_STREAM, counts.stage)])
+            yield _Work([], [messages.report(self.target, messages.NO_STREAM, counts.stage)])
             arrivals.spool.close()
 
     def _left(self, work: Iterator[_Work]) -> Iterator[pa.RecordBatch]:
@@ -196,7 +194,7 @@ class Operator:
         return next((router.workers for router in self.routers.values()), ())
 
     @property
-    def _target(self) -> int:
+    def target(self) -> int:
         """The worker that what is told once is addressed to."""
         return next(iter(self._next_workers), messages.OUT)
 
@@ -223,7 +221,7 @@ class Operator:
             if stream in told:
                 counted.merge(told[stream].values)
             of_streams.append(counted)
-        yield messages.report(self._target, messages.NO_STREAM, counts.stage, *of_streams)
+        yield messages.report(self.target, messages.NO_STREAM, counts.stage, *of_streams)
         if worker == self.workers[0]:
             yield from map(messages.wake, self._next_workers)
             # All workers of a stage have been told the same.
@@ -235,22 +233,20 @@ class Operator:
                 # Any other time of 64 bits is a bound as well as one beyond them.
                 yield messages.progress(messages.OUT, messages.NO_STREAM, max(LEAST, min(GREATEST, mark)))
 
-    @phase
-    def stream(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Join the new blocks of the workers of one partition with their state, which is in files."""
-        return self._left(self._stream_work(batches))
+    def worked_off(self, arrived: Mapping[int, Arrivals], watches: _Watches) -> Iterator[pa.RecordBatch]:
+        """Join what has come for some workers with their state, which is in files; yield what leaves.
 
-    def _stream_work(self, batches: Iterator[pa.RecordBatch]) -> Iterator[_Work]:
+        ``watches``: the time in which the task has waited for it.
+        """
+        return self._left(self._files_work(arrived, watches))
+
+    def _files_work(self, arrived: Mapping[int, Arrivals], watches: _Watches) -> Iterator[_Work]:
         if self.folder is None:
             raise AssertionError("the state is not in files")
         folder, number = handed(self.folder), self._micro_batch()
-        watches = _Watches()
-        with watches.gathering.running():
-            arrived = self._arrived(batches)
         for worker, arrivals in arrived.items():
             state = WorkerFiles(worker_folder(folder, self.workers.index(worker)), number)
             yield from self._worked(worker, state, arrivals, watches)
-            # The task has waited once.
             watches = _Watches()
 
     def _micro_batch(self) -> int:
@@ -337,6 +333,55 @@ class Operator:
         if stored is None:
             return Manifest.fresh(self.fingerprint, len(self.workers), len(self.logic.stage.inputs))
         return decode_manifest(stored, self.fingerprint, len(self.workers))
+
+
+@dataclass(frozen=True)
+class Operators:
+    """The stages of several joins that the same tasks work off, each with workers and state of its own.
+
+    The state is in files. ``parts`` are the schemas of the rows of each by the numbers of the joins, where
+    rows leave: their columns then end with that number, and ``PART`` tells it. One join by itself has none.
+    """
+
+    operators: tuple[Operator, ...]
+    parts: Mapping[int, pa.Schema] = field(default_factory=dict)
+
+    @phase
+    def stream(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Join the new blocks of the workers of one partition with their state."""
+        watches = _Watches()
+        with watches.gathering.running():
+            arrived = _arrived(self.operators, batches)
+        numbers = self.parts or dict.fromkeys(range(len(self.operators)))
+        for operator, own, number in zip(self.operators, arrived, numbers, strict=True):
+            made = operator.worked_off(own, watches)
+            yield from (self._of_part(number, rows) for rows in made) if self.parts else made
+            # The task has waited once.
+            watches = _Watches()
+
+    def _of_part(self, number: int, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Return rows of a join among the columns of all."""
+        count = rows.num_rows
+        columns: dict[str, pa.Array] = {PART: pa.repeat(pa.scalar(number, pa.int32()), count)}
+        for part, schema in self.parts.items():
+            for each in schema:
+                # Batches of a task have one schema: that of what leaves first.
+                own = rows.column(each.name).cast(each.type) if part == number else pa.nulls(count, each.type)
+                columns[part_column(each.name, part)] = own
+        return pa.RecordBatch.from_pydict({**columns, REPORTS: rows.column(REPORTS)})
+
+
+def _arrived(operators: Sequence[Operator], batches: Iterator[pa.RecordBatch]) -> list[dict[int, Arrivals]]:
+    """Return what has come for the workers of one partition, for each stage."""
+    arrived: list[dict[int, Arrivals]] = [{} for _ in operators]
+    stages = {worker: number for number, each in enumerate(operators) for worker in each.workers}
+    for batch in batches:
+        for row in _arrow_rows(batch):
+            number, worker = stages[row["worker"]], row["worker"]
+            if worker not in arrived[number]:
+                arrived[number][worker] = operators[number].no_arrivals()
+            operators[number].take(arrived[number][worker], row)
+    return arrived
 
 
 def _with_reports(rows: pa.RecordBatch, reports: list[Any]) -> pa.RecordBatch:

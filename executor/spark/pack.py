@@ -1,7 +1,7 @@
-"""Pack: the rows of one stream to tuple blocks, for its workers, with what was counted."""
+"""Pack: the rows of one stream to tuple blocks, for the workers of its joins, with what was counted."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -39,51 +39,62 @@ _MILLION = 1_000_000
 
 @dataclass(frozen=True)
 class Pack:
-    """Packs one stream for the stage input that reads it; sent to Spark's Python workers.
+    """Packs one stream for a stage input that reads it.
 
-    Its input batches have the columns of ``scan``: the event time, whether the row is too far ahead where
-    a limit is declared, the filter's verdict where there is a filter, then codes and scan columns under the
-    names of a block; ``columns`` are those that travel on. The stages of the plan
-    are not read. ``shedder``: what sheds rows when the join is overloaded, None where nothing does.
+    Its batches have the columns of a scan: the event time, whether the row is too far ahead where a limit is
+    declared, the filter's verdict where there is a filter, then codes and scan columns under the names of
+    a block; ``columns`` are those that travel on. The stages of the plan are not read. ``names``: under which
+    names what is read has them, None where those are their own. ``shedder``: what sheds rows when the join is
+    overloaded, None where nothing does.
     """
 
     plan: PhysicalPlan
     columns: tuple[str, ...]
     router: Router
+    names: Mapping[str, str] | None = None
     shedder: Shedder | None = None
 
-    @phase
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield messages for the rows of one partition."""
-        counted, waiting, working = Report(), Watch(), Watch()
-        yield from working.over(self._blocks(waiting.over(column_batches(batches)), counted))
-        if self.plan.streaming and counted["rows"]:
-            counted.add("arriving", waiting.microseconds)
-            counted.add("packing", working.microseconds - waiting.microseconds)
-            yield messages.batch(list(self._told(counted)))
+    def blocks(
+        self, read: pa.RecordBatch, counted: Report, decided: Decision | None, *, whole: bool
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield messages with rows that are read; ``whole``: they are all that the task has.
 
-    def _blocks(self, batches: Iterator[pa.RecordBatch], counted: Report) -> Iterator[pa.RecordBatch]:
+        ``decided``: what is decided of shedding in the micro-batch.
+        """
         streaming = self.plan.streaming
-        decided = None if self.shedder is None else decision(self.shedder)
-        # Nothing waits where it makes no difference.
-        held, whole = _held(batches) if self.router.anywhere else ([], False)
-        rest = gathered(itertools.chain(held, batches), messages.BLOCK_ROWS, GATHERED_BYTES)
-        for given in [concatenate(held)] if held and whole else rest:
-            batch = self._without_ahead(given, counted) if streaming else given
-            block = self._block(batch)
-            times = block.column(time_name(self._stream))
-            counted.note(times)
-            joinable = self._joinable(batch, block)
-            everything = pc.all(joinable).as_py() is not False
-            kept = block if everything else block.filter(joinable)
-            counted.add("passed", kept.num_rows)
-            counted.add("size", self._size(kept))
-            if self.shedder is not None and decided is not None:
-                kept = self._unshed(self.shedder, decided, kept, counted)
-            tuples = kept.select(self.columns)
-            yield messages.batch(list(messages.routed(self.router, tuples, whole=whole)))
-            if streaming and not everything:
-                yield from self._removed(times.filter(pc.invert(joinable)).drop_null())
+        given = self._own(read)
+        batch = self._without_ahead(given, counted) if streaming else given
+        block = self._block(batch)
+        times = block.column(time_name(self._stream))
+        counted.note(times)
+        joinable = self._joinable(batch, block)
+        everything = pc.all(joinable).as_py() is not False
+        kept = block if everything else block.filter(joinable)
+        counted.add("passed", kept.num_rows)
+        counted.add("size", self._size(kept))
+        if self.shedder is not None and decided is not None:
+            kept = self._unshed(self.shedder, decided, kept, counted)
+        tuples = kept.select(self.columns)
+        yield messages.batch(list(messages.routed(self.router, tuples, whole=whole)))
+        if streaming and not everything:
+            yield from self._removed(times.filter(pc.invert(joinable)).drop_null())
+
+    def told(self, counted: Report) -> Iterator[messages.Message]:
+        """Yield what tells the workers what was counted, and how far the stream has come."""
+        first, *others = self.router.workers
+        yield messages.report(first, self._stream, counted)
+        if counted["seen"] == NOTHING_SEEN:
+            yield from map(messages.wake, others)
+        else:
+            for worker in self.router.workers:
+                yield messages.progress(worker, self._stream, counted["seen"])
+
+    def _own(self, read: pa.RecordBatch) -> pa.RecordBatch:
+        """Return its columns of what is read, under its own names for them."""
+        if self.names is None:
+            return read
+        columns = [read.column(name) for name in self.names.values()]
+        return pa.RecordBatch.from_arrays(columns, names=list(self.names))
 
     @property
     def _stream(self) -> int:
@@ -157,14 +168,41 @@ class Pack:
         if found:
             yield messages.batch(found)
 
-    def _told(self, counted: Report) -> Iterator[messages.Message]:
-        first, *others = self.router.workers
-        yield messages.report(first, self._stream, counted)
-        if counted["seen"] == NOTHING_SEEN:
-            yield from map(messages.wake, others)
-        else:
-            for worker in self.router.workers:
-                yield messages.progress(worker, self._stream, counted["seen"])
+
+@dataclass(frozen=True)
+class Packs:
+    """Packs what is read of a stream for each of several stage inputs; sent to Spark's Python workers."""
+
+    packs: tuple[Pack, ...]
+
+    @phase
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield messages for the rows of one partition."""
+        counted = [Report() for _ in self.packs]
+        packing = [Watch() for _ in self.packs]
+        waiting, working = Watch(), Watch()
+        yield from working.over(self._blocks(waiting.over(column_batches(batches)), counted, packing))
+        # What is done for all of them once is counted at the first one.
+        rest = working.microseconds - sum(each.microseconds for each in (waiting, *packing))
+        told: list[messages.Message] = []
+        for place, (pack, own) in enumerate(zip(self.packs, counted, strict=True)):
+            if pack.plan.streaming and own["rows"]:
+                own.add("arriving", 0 if place else waiting.microseconds)
+                own.add("packing", packing[place].microseconds + (0 if place else rest))
+                told += pack.told(own)
+        if told:
+            yield messages.batch(told)
+
+    def _blocks(
+        self, batches: Iterator[pa.RecordBatch], counted: Sequence[Report], packing: Sequence[Watch]
+    ) -> Iterator[pa.RecordBatch]:
+        decided = [None if each.shedder is None else decision(each.shedder) for each in self.packs]
+        # Nothing waits where it makes no difference.
+        held, whole = _held(batches) if any(each.router.anywhere for each in self.packs) else ([], False)
+        rest = gathered(itertools.chain(held, batches), messages.BLOCK_ROWS, GATHERED_BYTES)
+        for read in [concatenate(held)] if held and whole else rest:
+            for pack, own, made, watch in zip(self.packs, counted, decided, packing, strict=True):
+                yield from watch.over(pack.blocks(read, own, made, whole=whole))
 
 
 def _held(batches: Iterator[pa.RecordBatch]) -> tuple[list[pa.RecordBatch], bool]:

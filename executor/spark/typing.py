@@ -49,11 +49,11 @@ def carried_type(kind: DataType) -> DataType:
     return IntegerType() if isinstance(kind, YearMonthIntervalType) else kind
 
 
-def carried(expression: str, kind: DataType | None) -> Column:
+def carried(expression: str, kind: DataType | None) -> str:
     """Return an expression of a type (None where it is not known) as it travels: intervals as months."""
     if isinstance(kind, YearMonthIntervalType):
-        return F.expr(f"CAST(CAST({expression} AS INTERVAL MONTH) AS INT)")
-    return F.expr(expression)
+        return f"CAST(CAST({expression} AS INTERVAL MONTH) AS INT)"
+    return expression
 
 
 def restored_value(name: str, kind: DataType) -> Column:

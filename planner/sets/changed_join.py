@@ -29,10 +29,10 @@ from wjoin.planner.sets.shared_join import (
     in_order,
     left_of,
     makes_key,
-    renamed,
     text_over,
 )
 from wjoin.planner.shape.shape import LaterCondition
+from wjoin.planner.text.aliases import renamed
 from wjoin.planner.windows.bounds import Windows, hull
 from wjoin.planner.windows.lengths import human
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from wjoin.grammar.canonical import canonical
 from wjoin.grammar.syntax import FromItem, SelectBlock
-from wjoin.grammar.tokens import is_name, names_in, scan, unquoted
+from wjoin.grammar.tokens import names_in
 from wjoin.planner.bind.binding import BoundSelect
 from wjoin.planner.bind.written import meaning
 from wjoin.planner.conditions.conjuncts import Conjunct, Equality, Filter, PredicateCall, Residual
@@ -25,6 +25,7 @@ from wjoin.planner.plan.validate import validate
 from wjoin.planner.planning import Edit, PlannedSelect, apply_edits, edits_of
 from wjoin.planner.shape.join_keys import can_be_key
 from wjoin.planner.shape.shape import LaterCondition
+from wjoin.planner.text.aliases import renamed
 from wjoin.planner.text.scope import quoted_if_needed
 from wjoin.planner.windows.bounds import Windows
 
@@ -307,20 +308,6 @@ def _weakest_filters(members: Sequence[Member], common: Mapping[str, Conjunct]) 
             alternatives.append(renamed(" AND ".join(f"({one})" for one in own), each.aliases[place], alias))
         else:
             yield " OR ".join(f"({each})" for each in dict.fromkeys(alternatives))
-
-
-def renamed(text: str, old: str, new: str) -> str:
-    """Return a condition with another alias of its stream."""
-    tokens = scan(text)
-    edits = [
-        Edit(token.start, token.end, quoted_if_needed(new))
-        for place, token in enumerate(tokens[:-1])
-        if is_name(token)
-        and tokens[place + 1].text == "."
-        and (place == 0 or tokens[place - 1].text != ".")
-        and unquoted(token.text).lower() == old.lower()
-    ]
-    return apply_edits(text, edits)
 
 
 def _window(windows: Windows, member: Member) -> str:

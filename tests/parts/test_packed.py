@@ -10,7 +10,7 @@ from tests.kit.planned import block_of, plan_over, stream_of
 from wjoin.executor.blocks import decode_block
 from wjoin.executor.routing import Router
 from wjoin.executor.spark import messages, pack
-from wjoin.executor.spark.pack import Pack
+from wjoin.executor.spark.pack import Pack, Packs
 from wjoin.parts.routes.route import Role
 
 SQL = "SELECT /*+ PLAN(PSP, 3) */ A.n AS a FROM a A, b B WINDOW = 10 SECONDS WHERE A.x + B.x > 195"
@@ -22,7 +22,7 @@ def kept(rows: pa.RecordBatch, order: list[int], size: int) -> dict[int, int]:
     """Return which worker keeps each row, by its time; they come in that order, in batches of a size."""
     batches = [rows.take(order[first : first + size]) for first in range(0, len(order), size)]
     router = Router.to(PLAN, PLAN.stages[0], 0, WORKERS)
-    packed = Pack(PLAN, PLAN.stages[0].inputs[0].columns, router)(iter(batches))
+    packed = Packs((Pack(PLAN, PLAN.stages[0].inputs[0].columns, router),))(iter(batches))
     found = {}
     for message in (each for batch in packed for each in batch.to_pylist()):
         if messages.is_block(message) and Role(message["kind"]).stores:

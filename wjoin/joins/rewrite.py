@@ -4,7 +4,7 @@ The innermost W-join is planned and cut out of the text first; where others are 
 text is read again until no W-join remains. The user's own text around the joins reaches Spark as written.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from textwrap import shorten
@@ -14,8 +14,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from wjoin.context import Asked
 from wjoin.executor.sites.stream import SiteStream
-from wjoin.executor.spark.compile import Compiled, Counting, HeldStream, compile_plan
+from wjoin.executor.spark.compile import Compiled, compile_plan
 from wjoin.executor.spark.meter import Meter
+from wjoin.executor.spark.stages import Counting, HeldStream
 from wjoin.executor.state.identity import COMPUTED, Whole
 from wjoin.grammar.canonical import canonical
 from wjoin.grammar.errors import WJoinError, WJoinWarning
@@ -264,6 +265,7 @@ class Rewriting:
             lasting_cores(self._spark, settings.costs()),
             state,
             self._shedding(plan, state),
+            dict(_named_streams(join)),
         )
 
     def _shedding(self, plan: PhysicalPlan, state: Path | None) -> Shedding | None:
@@ -436,6 +438,13 @@ class Rewriting:
         for each in reversed(self.done):
             start, end = _before(each.edits, start), _before(each.edits, end)
         return error.at(Span(start, max(start + 1, end)), self.asked.text)
+
+
+def _named_streams(join: PlannedJoin) -> Iterator[tuple[int, str]]:
+    """Yield by their numbers the streams that are read by a name, and not from a site, with that name."""
+    for number, source in enumerate(join.sources):
+        if source.declared is not None and source.declared.site is None and number not in join.held:
+            yield number, canonical(source.query)
 
 
 def over_joined(

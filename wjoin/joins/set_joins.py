@@ -5,11 +5,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from wjoin.context import Asked
 from wjoin.executor.spark.compile import Compiled
+from wjoin.executor.spark.operator import PART, part_column
+from wjoin.executor.spark.stages import Stages, made_of
 from wjoin.executor.state.identity import Whole
 from wjoin.grammar.canonical import canonical
 from wjoin.grammar.errors import WJoinError
@@ -23,9 +26,6 @@ from wjoin.planner.planning import PlannedSelect
 from wjoin.planner.sets.shared_join import Member, Shared, apart, shared_text, with_outputs
 from wjoin.planner.windows.bounds import Clock
 from wjoin.sources.catalog import SinkDeclaration
-
-PART = "__wjoin_part"
-"""The column that tells the results of the parts of a set apart."""
 
 _BY_ROW = frozenset({"Filter", "Generate", "LocalRelation", "LogicalRDD", "Project", "SubqueryAlias", "View"})
 """What Spark may do to joined rows in a set: it makes rows of each row by itself."""
@@ -73,16 +73,27 @@ class SetJoin:
         return self.rewriting.compiled(0)
 
     @property
-    def made(self) -> DataFrame:
-        """What the join makes for all of them."""
-        made = self.compiled.made
-        if made is None:
+    def stages(self) -> Stages:
+        """What makes the results for all of them."""
+        stages = self.compiled.stages
+        if stages is None:
             raise AssertionError("a part of a set has stages")
-        return made
+        return stages
+
+    @property
+    def made(self) -> DataFrame:
+        """What the join makes for all of them, by itself."""
+        return made_of({0: self.stages})
+
+    @property
+    def runs_with_others(self) -> bool:
+        """Whether the same tasks can work off its stages and those of other joins."""
+        return self.stages.state is not None and self.stages.in_turn
 
     def sample(self, taker: Taker) -> DataFrame:
         """Return no rows with the columns of a statement's."""
-        return self.rows(taker, without_rows(self.made))
+        asked = self.rewriting.asked
+        return self.rows(taker, without_rows(asked.engine.spark, self.stages.schema))
 
     def rows(self, taker: Taker, made: DataFrame) -> DataFrame:
         """Return the rows of a statement of what the join has ``made``."""
@@ -136,12 +147,22 @@ def joins_of(parts: Sequence[SetJoin]) -> Joins:
     )
 
 
-def made_of(parts: Sequence[SetJoin], beside: Sequence[DataFrame] = ()) -> DataFrame:
-    """Return what the joins of a set make, in one DataFrame, with rows ``beside`` that have numbers, too."""
+def all_made(parts: Sequence[SetJoin], beside: Sequence[DataFrame] = ()) -> DataFrame:
+    """Return what the joins of a set make, in one DataFrame, with rows ``beside`` that have numbers, too.
+
+    Joins that can run with others do; what several of them read of one name is read once.
+    """
     if len(parts) == 1 and not beside:
         return parts[0].made
-    first, *others = (_numbered(part.made, number) for number, part in enumerate(parts))
-    for each in (*others, *beside):
+    together = {number: part.stages for number, part in enumerate(parts) if part.runs_with_others}
+    made = [made_of(together)] if len(together) > 1 else []
+    made += [
+        _numbered(part.made, number)
+        for number, part in enumerate(parts)
+        if len(together) < 2 or number not in together
+    ]
+    first, *others = (*made, *beside)
+    for each in others:
         first = first.unionByName(each, allowMissingColumns=True)
     return first
 
@@ -159,24 +180,24 @@ def rows_of(parts: Sequence[SetJoin], made: DataFrame) -> Iterator[tuple[SetStat
             yield taker.statement, rows
 
 
-def without_rows(made: DataFrame) -> DataFrame:
-    """Return a relation with the same columns: a plan of one leaf, in whose place others can be put."""
-    session: Any = made.sparkSession
+def without_rows(spark: SparkSession, schema: StructType) -> DataFrame:
+    """Return a relation with columns: a plan of one leaf, in whose place others can be put."""
+    session: Any = spark
     java = session._jsparkSession
     none = session._jvm.java.util.ArrayList()
-    return DataFrame(java.createDataFrame(none, java.parseDataType(made.schema.json())), session)
+    return DataFrame(java.createDataFrame(none, java.parseDataType(schema.json())), session)
 
 
 def _of_part(part: SetJoin, number: int, made: DataFrame) -> DataFrame:
     if PART not in made.columns:
         return made
-    own = [F.col(f"{name}_{number}").alias(name) for name in part.made.columns]
+    own = [F.col(part_column(name, number)).alias(name) for name in part.stages.schema.names]
     return made.filter(F.col(PART) == number).select(*own)
 
 
 def _numbered(made: DataFrame, number: int) -> DataFrame:
     """Return what a part makes, under names that no other part has."""
-    own = (F.col(name).alias(f"{name}_{number}") for name in made.columns)
+    own = (F.col(name).alias(part_column(name, number)) for name in made.columns)
     return made.select(F.lit(number).alias(PART), *own)
 
 

@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from wjoin.executor.sites.stream import SiteStream
-from wjoin.executor.spark.compile import HeldStream
 from wjoin.executor.spark.site_source import SiteSource, site_addresses
+from wjoin.executor.spark.stages import HeldStream
 from wjoin.executor.spark.warm import served
 from wjoin.grammar.errors import WJoinError, WJoinWarning
 from wjoin.grammar.plurals import counted

@@ -6,8 +6,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from wjoin.context import Asked
+from wjoin.executor.spark.operator import PART
 from wjoin.grammar.errors import WJoinError
-from wjoin.joins.set_joins import PART, SetJoin, SetStatement
+from wjoin.joins.set_joins import SetJoin, SetStatement
 from wjoin.planner.plan.block_columns import quoted
 from wjoin.sources.catalog import find
 from wjoin.spark.spark_failures import RAISED_BY_SPARK, first_line

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from wjoin.context import Asked
+from wjoin.executor.spark.operator import PART
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.plurals import counted
 from wjoin.grammar.shown import shown_lines
@@ -19,12 +20,11 @@ from wjoin.grammar.syntax import Identifier, InsertInto, StatementSet
 from wjoin.homes.homes import AUTO
 from wjoin.joins.changed_joins import begun_with, changed_parts
 from wjoin.joins.set_joins import (
-    PART,
     SetJoin,
     SetStatement,
     Taker,
+    all_made,
     joins_of,
-    made_of,
     parts_of,
     rows_of,
     without_rows,
@@ -104,8 +104,8 @@ class Written:
     def of(cls, parts: Sequence[SetJoin]) -> "Written":
         """Return what the statements of joins write. Raises WJoinError WJ606 for what a set cannot run."""
         asked, numbers = parts[0].rewriting.asked, dict(committing(parts))
-        made = made_of(parts, [commit_rows(asked, each, number) for number, each in numbers.items()])
-        shape = without_rows(made)
+        made = all_made(parts, [commit_rows(asked, each, number) for number, each in numbers.items()])
+        shape = without_rows(asked.engine.spark, made.schema)
         found = (
             (statement, rows_for(statement.sink, rows, statement.insert))
             for statement, rows in rows_of(parts, shape)
