@@ -16,6 +16,7 @@ import argparse
 import dataclasses
 import datetime
 import json
+import os
 import sys
 import tempfile
 import time
@@ -36,6 +37,7 @@ from tests.kit.processes import Sample, Sampler
 
 _EVERY = 5.0
 _KEPT_SECONDS = 180.0
+_HEAP = "1g"
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,11 @@ def soak(root: Path, offered: Offered, seconds: float, settings: dict[str, str])
     temporary = {"TMPDIR": str(root / "tmp"), "SPARK_LOCAL_DIRS": str(root / "tmp")}
     # RocksDB's library and other files of the JVM would lie elsewhere.
     temporary["JAVA_TOOL_OPTIONS"] = f"-Djava.io.tmpdir={root / 'tmp'}"
+    # The heap is there as a whole from the start: Java else touches its pages one after the other for hours,
+    # which looks as if something grew.
+    own = os.environ.get("SPARK_SUBMIT_OPTS", "")
+    temporary["SPARK_SUBMIT_OPTS"] = f"-Xms{_HEAP} -XX:+AlwaysPreTouch {own}".strip()
+    settings = {"spark.driver.memory": _HEAP, **settings}
     disk: list[Disk] = []
     with running(root, settings, temporary) as process, Feed(offered, root):
         begun = root / "checkpoints" / "joined" / "commits" / "0"

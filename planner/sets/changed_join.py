@@ -97,7 +97,12 @@ def changed(
     if not members:
         plan = plan.with_stage(len(plan.stages) - 1, replace(last, probes=()))
     elif narrow:
-        plan = replace(plan, branches=(), passes=Passes.HULL)
+        # Where the first statements had a pass for each of their windows, these have one.
+        alternatives = tuple(dict.fromkeys(one for each in windows for one in each)) if plan.apart else ()
+        several = len(alternatives) > 1
+        plan = replace(
+            plan, branches=alternatives if several else (), passes=plan.passes if several else Passes.HULL
+        )
         last = last if _keeps_checks(base, members) else _without_checks(last)
         asked = replace(plan, windows=hull([one for each in windows for one in each]))
         probes = arranged_stage(asked, last, chosen_orders(last)).probes

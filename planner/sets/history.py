@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from wjoin.parts.routes.registry import ROUTES
-from wjoin.planner.plan.physical import Join, Output, PhysicalPlan, Retention
+from wjoin.planner.plan.physical import Join, Output, Passes, PhysicalPlan, Retention
 from wjoin.planner.plan.probes import arranged_stage
 from wjoin.planner.windows.bounds import Windows, hull
 
@@ -34,7 +34,9 @@ def among_stored(plan: PhysicalPlan, output: Output) -> PhysicalPlan:
     windows = hull(output.windows) if output.windows else plan.windows
     number = len(plan.stages) - 1
     stage = replace(plan.stages[number], kernels=plan.stages[number].kernels[:1])
-    complete = replace(plan, streams=tables, windows=windows, outputs=(output,))
+    complete = replace(
+        plan, streams=tables, windows=windows, outputs=(output,), branches=(), passes=Passes.HULL
+    )
     return complete.with_stage(number, arranged_stage(complete, stage, None))
 
 

@@ -99,6 +99,18 @@ def test_a_commit_that_fails_comes_later_and_once(streams: Streams, words: str) 
     assert last_written(streams, "far") == 2
 
 
+@pytest.mark.long
+def test_what_waits_for_a_commit_is_told(streams: Streams) -> None:
+    streams.arrive(2)
+    streams.run(ALIKE)
+    assert "2 micro-batches (" in streams.session.running[-1].line()
+    assert "for the sink far since" in streams.session.running[-1].line()
+    streams.session.context.settings.set("wjoin.waiting", "1k")
+    streams.arrive(1)
+    with pytest.warns(WJoinWarning, match=r"WJ818.*wait 3 micro-batches .*: no row has committed them yet"):
+        streams.run(ALIKE)
+
+
 def test_an_insert_by_itself_is_a_set_of_one(streams: Streams) -> None:
     declare(streams, "COMMIT WHEN one (n >= 0)")
     streams.arrive(2)

@@ -1,8 +1,8 @@
-"""A statement set that runs: what is needed to change it, and the rows that wait for a sink that fails."""
+"""A statement set that runs: what is needed to change it, and the rows that wait for its sinks."""
 
 import datetime
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from wjoin.grammar.errors import WJoinWarning
@@ -14,13 +14,17 @@ from wjoin.spark.notices import AGAIN_SECONDS, tell
 
 @dataclass(frozen=True)
 class WaitingRows:
-    """Rows of micro-batches that wait for a sink: their bytes, since when (Unix time), and why."""
+    """Rows of micro-batches that wait for a sink: their bytes, since when (Unix time), and why.
+
+    ``fails``: whether the sink fails; else they wait for a row that commits them.
+    """
 
     sink: str
     micro_batches: int
     bytes: int
     since: float
     why: str
+    fails: bool
 
     @property
     def words(self) -> str:
@@ -50,27 +54,33 @@ class RunningSet:
 
 
 class ToldWaiting:
-    """Tells of rows that wait for a sink of a running set, at most once a minute, and at its end."""
+    """Tells of rows that wait for a sink of a running set, at most once a minute, and at its end.
 
-    def __init__(self, of_set: RunningSet) -> None:
-        self._set = of_set
+    Of those that a row will commit it tells while they are more than ``most`` bytes.
+    """
+
+    def __init__(self, of_set: RunningSet, most: int) -> None:
+        self._set, self._most = of_set, most
         self._told: dict[str, float] = {}
 
     def take(self, report: MicroBatchReport) -> None:
         """Do nothing: a report says nothing of sinks."""
 
     def tend(self) -> None:
-        """Tell of each sink that fails."""
+        """Tell of each sink that fails, or for which too much waits."""
         now = time.monotonic()
-        for each in self._set.waiting():
+        for each in self._worth_telling():
             if now - self._told.get(each.sink, float("-inf")) >= AGAIN_SECONDS:
                 self._told[each.sink] = now
                 self._tell(each)
 
     def end(self) -> None:
         """Tell of what waits still."""
-        for each in self._set.waiting():
+        for each in self._worth_telling():
             self._tell(each)
+
+    def _worth_telling(self) -> Iterator[WaitingRows]:
+        return (each for each in self._set.waiting() if each.fails or each.bytes > self._most)
 
     def _tell(self, waiting: WaitingRows) -> None:
         tell(WJoinWarning("WJ818", f"in the set {self._set.name} wait {waiting.words}: {waiting.why}"))

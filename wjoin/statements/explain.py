@@ -20,9 +20,9 @@ from wjoin.measured.kept import Kept
 from wjoin.planner.explain.cost import cost_text
 from wjoin.planner.explain.text import explain_text
 from wjoin.statements.advice import advice
+from wjoin.statements.explained_sets import explain_set
 from wjoin.statements.explanation import Explanation
 from wjoin.statements.inserts import explained_checkpoint, find_target
-from wjoin.statements.statement_sets import explain_set
 
 
 def explain(asked: Asked, statement: Statement, mode: str = "") -> Explanation:

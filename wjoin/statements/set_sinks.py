@@ -79,7 +79,9 @@ class SetSinks:
     def waiting(self) -> list[WaitingRows]:
         """Return for which sinks rows wait, in the order of the statements."""
         return [
-            WaitingRows(each.sink(), each.microBatches(), each.bytes(), each.since() / 1000, each.why())
+            WaitingRows(
+                each.sink(), each.microBatches(), each.bytes(), each.since() / 1000, each.why(), each.fails()
+            )
             for each in self._java.waiting()
         ]
 

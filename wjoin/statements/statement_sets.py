@@ -14,15 +14,12 @@ from pyspark.sql import functions as F
 from wjoin.context import Asked
 from wjoin.executor.spark.operator import PART
 from wjoin.grammar.errors import WJoinError
-from wjoin.grammar.plurals import counted
-from wjoin.grammar.shown import shown_lines
 from wjoin.grammar.syntax import Identifier, InsertInto, StatementSet
 from wjoin.homes.homes import AUTO
 from wjoin.joins.changed_joins import begun_with, changed_parts
 from wjoin.joins.set_joins import (
     SetJoin,
     SetStatement,
-    Taker,
     all_made,
     joins_of,
     parts_of,
@@ -31,10 +28,6 @@ from wjoin.joins.set_joins import (
 )
 from wjoin.measured.followed import settle
 from wjoin.measured.kept import Kept
-from wjoin.planner.explain.cost import cost_text
-from wjoin.planner.explain.text import explain_text
-from wjoin.planner.figures import figure, size
-from wjoin.planner.planning import PlannedSelect
 from wjoin.queries.running import Running
 from wjoin.queries.running_set import RunningSet, ToldWaiting
 from wjoin.results.commit_log import last_logged
@@ -45,8 +38,6 @@ from wjoin.spark.hadoop_files import Files
 from wjoin.spark.process import resolved
 from wjoin.spark.refused import refused_start
 from wjoin.spark.spark_failures import RAISED_BY_SPARK, located
-from wjoin.statements.advice import advice
-from wjoin.statements.explanation import Explanation
 from wjoin.statements.inserts import (
     Starting,
     identity_of,
@@ -245,13 +236,13 @@ def start_set(
     with located(statement.span):
         schemas = [(each.sink, rows.schema) for each, rows in planned.written.rows]
         kept = tuple(keepers(asked.engine.spark, schemas))
-    most = asked.settings.waiting() if statement.keep_others else 0
+    most = asked.settings.waiting()
 
     def last(sink: SinkDeclaration) -> int:
         logged = last_logged(asked.engine.spark, sink)
         return planned.kept.last_commit if logged is None else logged
 
-    sinks = planned.written.sinks(skipped, last, _waiting(folder), most)
+    sinks = planned.written.sinks(skipped, last, _waiting(folder), most if statement.keep_others else 0)
     inserts = tuple(each.span.of(asked.text) for each in statement.inserts)
     of_set = RunningSet(
         planned.name, inserts, asked.params, once, every, sinks.shut, sinks.waiting, statement.keep_others
@@ -267,8 +258,8 @@ def start_set(
     except RAISED_BY_SPARK as error:
         raise refused_start(asked.text, statement.inserts[0], error, None, folder) from error
     running.of_set = of_set
-    if statement.keep_others:
-        running.followed.observe(ToldWaiting(of_set))
+    if statement.keep_others or planned.written.commits:
+        running.followed.observe(ToldWaiting(of_set, most))
     return running
 
 
@@ -300,50 +291,6 @@ def _refuse_waiting(
                 f"rows wait for the sink {unquote(name)}, which the set no longer has",
                 help=f"start the set with its statement until they are written, or delete {folder}/{name}",
             )
-
-
-def explain_set(asked: Asked, statement: StatementSet, mode: str) -> Explanation:
-    """Return what the statements of a set share, what each takes of it, and the plans of their joins.
-
-    ``mode`` is that of EXPLAIN: of COST the text has all plans that were weighed. Raises WJoinError WJ503.
-    """
-    if mode not in ("", "COST"):
-        raise WJoinError("WJ503", f"EXPLAIN {mode} is not available for a statement set", span=statement.span)
-    planned = plan_set(asked, statement, None)
-    documents = [each for part in planned.parts for each in part.rewriting.documents]
-    total = f"{counted(len(planned.statements), 'statement')}, {counted(len(planned.parts), 'window join')}"
-    unit = documents[0].unit
-    lines = [f"Statement set: {total}, one query; figures are per {unit} of event time"]
-    for part in planned.parts:
-        names = ", ".join(each.statement.sink.name for each in part.takers)
-        if len(part.takers) > 1:
-            lines.append(f"  {names} share one window join: its streams, shuffle and state")
-            lines.append(f"    together: {_work(part.rewriting.planned[0])}")
-            lines += [f"    {_taken(each)}" for each in part.takers]
-        elif not part.takers:
-            lines.append("  a window join keeps its state, for statements that the set no longer has")
-        else:
-            lines.append(f"  {names} has a window join of its own{f': {part.alone}' if part.alone else ''}")
-    parts = ["\n".join(lines), *(explain_text(each) for each in documents)]
-    if mode == "COST":
-        parts += [cost_text(each) for each in documents]
-        parts.append(f"Sizing\n{advice(asked, documents)}")
-    return Explanation(shown_lines("\n\n".join(parts)), documents)
-
-
-def _taken(taker: Taker) -> str:
-    """Return in a line what a statement takes of a join that others have, too, and what it would do alone."""
-    windows = "all results" if not taker.output.windows else "the results inside its windows"
-    left = f", then tests {' AND '.join(taker.left)}" if taker.left else ""
-    return f"{taker.statement.sink.name} takes {windows}{left}; by itself: {_work(taker.planned)}"
-
-
-def _work(planned: PlannedSelect) -> str:
-    """Return what a join is expected to do in a second of event time, and to keep."""
-    cost = planned.candidates[0].estimated.cost
-    comparisons = counted(figure(cost.comparisons), "comparison")
-    rows = counted(figure(cost.state_rows), "row")
-    return f"{comparisons}, {size(cost.shuffled_bytes)} shuffled, {rows} of state"
 
 
 def set_name(asked: Asked, statement: StatementSet) -> str:

@@ -34,7 +34,7 @@ public final class SetSinks implements VoidFunction2<Dataset<Row>, Long> {
   private final int atOnce;
 
   /** The sinks that one job can write, in the order of its writers; null before the first micro-batch. */
-  private transient List<Target> folders;
+  private transient List<MicroBatches> folders;
 
   private transient FolderJob job;
 
@@ -64,12 +64,14 @@ public final class SetSinks implements VoidFunction2<Dataset<Row>, Long> {
       Dataset<Row> when,
       long last)
       throws IOException, ReflectiveOperationException {
-    Prepared prepared = new Prepared(analyzed(rows), shape.output());
-    WaitingRows kept = new WaitingRows(session, waiting, when == null ? most : Long.MAX_VALUE);
-    Prepared ends = when == null ? null : new Prepared(analyzed(when), shape.output());
-    Commits commits = when == null ? null : new Commits(session, waiting + "/commits", last);
-    targets.add(
-        new Target(name, prepared, sink, provider, options, skipped, kept, ends, commits, most > 0));
+    SinkRows own = new SinkRows(name, prepared(rows), sink, provider, options);
+    if (when == null) {
+      targets.add(new MicroBatches(own, new WaitingRows(session, waiting, most), skipped));
+      return;
+    }
+    WaitingRows kept = new WaitingRows(session, waiting, Long.MAX_VALUE);
+    Commits commits = new Commits(session, waiting + "/commits", last);
+    targets.add(new CommitsByRow(own, kept, prepared(when), commits, most > 0));
   }
 
   /** For which sinks rows wait. */
@@ -97,7 +99,7 @@ public final class SetSinks implements VoidFunction2<Dataset<Row>, Long> {
       targets.get(0).write(made, number);
       return;
     }
-    List<Target> asked = asked(made, number);
+    List<MicroBatches> asked = asked(made, number);
     boolean mayWait = !targets.stream().allMatch(Target::readsOnce);
     boolean again = mayWait || asked.size() < targets.size();
     Dataset<Row> kept = again ? made.persist() : made;
@@ -143,22 +145,24 @@ public final class SetSinks implements VoidFunction2<Dataset<Row>, Long> {
   }
 
   /** Return the sinks that one job can write, and that have not yet got the micro-batch. */
-  private List<Target> asked(Dataset<Row> made, long number) throws Exception {
+  private List<MicroBatches> asked(Dataset<Row> made, long number) throws Exception {
     if (folders == null) {
       List<FolderWriter> writers = new ArrayList<>();
-      List<Target> found = new ArrayList<>();
+      List<MicroBatches> found = new ArrayList<>();
       for (Target each : targets) {
-        Optional<FolderWriter> writer = each.writer(made);
-        if (writer.isPresent()) {
-          writers.add(writer.get());
-          found.add(each);
+        if (each instanceof MicroBatches target) {
+          target.writer(made).ifPresent(
+              writer -> {
+                writers.add(writer);
+                found.add(target);
+              });
         }
       }
       job = writers.isEmpty() ? null : new FolderJob(session.sparkContext(), writers);
       folders = found;
     }
-    List<Target> asked = new ArrayList<>();
-    for (Target each : folders) {
+    List<MicroBatches> asked = new ArrayList<>();
+    for (MicroBatches each : folders) {
       if (each.isNext(number)) {
         asked.add(each);
       }
@@ -167,10 +171,10 @@ public final class SetSinks implements VoidFunction2<Dataset<Row>, Long> {
   }
 
   /** Write the files of sinks in one job; return what is left to do for each: to let them count. */
-  private List<Writing> inOneJob(Dataset<Row> made, long number, List<Target> asked) throws Exception {
+  private List<Writing> inOneJob(Dataset<Row> made, long number, List<MicroBatches> asked) throws Exception {
     int[] places = asked.stream().mapToInt(folders::indexOf).toArray();
     List<Folder.Files> files = new ArrayList<>();
-    for (Target each : asked) {
+    for (MicroBatches each : asked) {
       files.add(each.begin(number));
     }
     LogicalPlan plan = ((org.apache.spark.sql.classic.Dataset<Row>) made).logicalPlan();
@@ -182,7 +186,7 @@ public final class SetSinks implements VoidFunction2<Dataset<Row>, Long> {
     List<List<TaskCommitMessage>> written = job.write(rows, places, number, files);
     List<Writing> left = new ArrayList<>();
     for (int place = 0; place < places.length; place++) {
-      Target target = asked.get(place);
+      MicroBatches target = asked.get(place);
       Folder.Files own = files.get(place);
       List<TaskCommitMessage> messages = written.get(place);
       left.add(() -> target.commit(made, number, own, messages));
@@ -221,6 +225,10 @@ public final class SetSinks implements VoidFunction2<Dataset<Row>, Long> {
     Thread thread = new Thread(work, "wjoin-sinks");
     thread.setDaemon(true);
     return thread;
+  }
+
+  private Prepared prepared(Dataset<Row> rows) {
+    return new Prepared(analyzed(rows), shape.output());
   }
 
   private static LogicalPlan analyzed(Dataset<Row> rows) {
