@@ -1,12 +1,13 @@
 """wjoin beside Pathway and Flink: three streams of CSV files, joined by a key inside a window of 5 seconds.
 
-    python benchmarks/peers.py --pathway PYTHON --flink PYTHON [--first N] [--batches N]
+    python benchmarks/peers.py --pathway PYTHON --flink PYTHON [--statements N] [--first N] [--batches N]
 
 Every system reads the same files, in a process of its own, after the others, on this machine's cores, and
 drops its results; event times are epoch milliseconds. It works them off twice: the first few files, and all.
 The rate is of the rows between, so that no start counts, nor what a young process has not compiled yet. The
 Pythons are those of environments with ``pathway`` and ``apache-flink``. Fails when systems differ in the
-number of results of a file of each stream, or one fails.
+number of results of a file of each stream, or one fails. Several statements, with windows of 1 to 5 seconds,
+are a statement set of wjoin and of Flink; Pathway has one.
 """
 
 import argparse
@@ -68,6 +69,7 @@ def main() -> None:
     )
     parser.add_argument("--pathway", metavar="PYTHON", help="the Python of an environment with Pathway")
     parser.add_argument("--flink", metavar="PYTHON", help="the Python of one with apache-flink")
+    parser.add_argument("--statements", type=int, default=1, help="of a set (%(default)s)")
     parser.add_argument(
         "--first", type=int, default=10, help="files of a stream in the first run (%(default)s)"
     )
@@ -75,7 +77,10 @@ def main() -> None:
         "--batches", type=int, default=LOAD.batches, help="files of a stream in all (%(default)s)"
     )
     given = parser.parse_args()
+    if given.pathway and given.statements > 1:
+        parser.error("Pathway runs one statement")
     pythons = {"wjoin": sys.executable, "pathway": given.pathway, "flink": given.flink}
+    count = str(given.statements)
     load = Load(LOAD.window, LOAD.batch_rows, given.batches)
     with tempfile.TemporaryDirectory(prefix="wjoin-peers-") as scratch:
         whole, first, one = (Path(scratch) / name for name in ("whole", "first", "one"))
@@ -88,8 +93,8 @@ def main() -> None:
         for system, python in pythons.items():
             if python is None:
                 continue
-            counts[system] = ran(python, system, one, "--count")["results"]
-            short, long = (ran(python, system, each)["seconds"] for each in (first, whole))
+            counts[system] = ran(python, system, one, count, "--count")["results"]
+            short, long = (ran(python, system, each, count)["seconds"] for each in (first, whole))
             rates[system] = more / (long - short)
             print(f"{system}: {short:.1f} s for the first files, {long:.1f} s for all", flush=True)
     print(f"results of one file: {counts}")

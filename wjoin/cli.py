@@ -217,7 +217,7 @@ def _explain(options: argparse.Namespace) -> int:
                 explained = explain(asked, statement, options.mode)
                 documents += explained.described
                 if options.command == "advise":
-                    print(advice(session.context, explained.described))
+                    print(advice(session.context, explained.described, explained.busy))
                 elif options.format == "text":
                     print(explained)
             if isinstance(statement, CreateView) or not (

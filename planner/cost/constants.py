@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 
@@ -87,6 +87,14 @@ class Constants:
     def in_files(self) -> "Constants":
         """Return the constants with those of state in files in the stead of those of Spark's store."""
         return self._with("files_")
+
+    def fixed(self, joins: Sequence[Sequence[int]]) -> float:
+        """Return the seconds of a micro-batch of streams that are no work on rows.
+
+        ``joins``: how many workers each stage has, of joins that run together.
+        """
+        stages = max(map(len, joins), default=0)
+        return self.batch + self.stage * stages + self.worker * sum(map(sum, joins))
 
     def _with(self, prefix: str) -> "Constants":
         own = {name: value for name, value in vars(self).items() if prefix in name}

@@ -9,7 +9,7 @@ import pytest
 
 import wjoin
 from wjoin.measured.beside import Beside, KeptWarning
-from wjoin.measured.recorder import read_measured
+from wjoin.measured.recorder import Recorded, read_measured
 
 pytestmark = pytest.mark.thorough
 
@@ -85,9 +85,12 @@ def test_the_next_start_plans_with_what_was_measured(streams: wjoin.Session, tmp
     # The next run goes on from there, in another session as well, and Spark minds nothing beside its files.
     write(streams, tmp_path, 10_000)
     streams.run_script(INSERT)
-    number, measured = read_measured(Beside(streams.spark, str(tmp_path / "checkpoints" / "out")))
-    assert number >= 2
-    assert measured[0]["0"].rows == 15_000
+    recorded = read_measured(Beside(streams.spark, str(tmp_path / "checkpoints" / "out")))
+    assert recorded.number >= 2
+    assert recorded.joins[0]["0"].rows == 15_000
+    assert recorded.busy is not None
+    busy = f"measured: busy {recorded.busy.utilization:.0%} of the time, at {recorded.busy.at}"
+    assert busy in streams.explain(f"EXPLAIN COST {INSERT}")
     assert len(kept(tmp_path)) == 2
 
 
@@ -102,16 +105,16 @@ def test_what_cannot_be_read_is_told_and_the_one_before_is_used(
     assert number_of(newer) == before + 1
     beside = Beside(streams.spark, str(tmp_path / "checkpoints" / "out"))
     break_off(newer)
-    assert read_measured(beside)[0] == before
+    assert read_measured(beside).number == before
     break_off(older)
     with pytest.warns(KeptWarning, match="cannot be read"):
-        assert read_measured(beside) == (0, [])
+        assert read_measured(beside) == Recorded()
     with pytest.warns(KeptWarning, match="cannot be read"):
         write(streams, tmp_path, 20_000)
         streams.run_script(INSERT)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert read_measured(beside)[0] >= 1
+        assert read_measured(beside).number >= 1
 
 
 def number_of(path: Path) -> int:

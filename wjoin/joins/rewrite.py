@@ -273,8 +273,8 @@ class Rewriting:
         if state is None and self.metered:
             # What EXPLAIN ANALYZE runs ends with what is there, and can be no overload.
             return None
-        costs, workers = self.asked.settings.costs().constants, state_workers(self._spark, plan)
-        fixed = costs.files_batch + costs.files_stage * len(workers) + costs.files_worker * sum(workers)
+        costs = self.asked.settings.costs().constants.in_files()
+        fixed = costs.fixed([state_workers(self._spark, plan)])
         with located(self.statement.span):
             return shedding_of(plan, self.asked.settings.shedding(), fixed, files=state is not None)
 

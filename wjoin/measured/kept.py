@@ -15,7 +15,8 @@ from wjoin.grammar.plain import plain, typed
 from wjoin.homes.homes import AUTO, Home, check_shared, home, state_workers
 from wjoin.measured.begun import Begun, Columns, KnownSink
 from wjoin.measured.beside import UNREACHABLE, Beside, KeptWarning
-from wjoin.measured.recorder import Measured, Recorder, read_measured
+from wjoin.measured.recorder import Measured, Recorded, Recorder, read_measured
+from wjoin.measured.utilization import Rules, Utilization
 from wjoin.planner.bind.written import Written
 from wjoin.planner.choose.layouts import FREE, UNKNOWN, Layout, LayoutRule, of_checkpoint
 from wjoin.planner.plan.physical import Method, PhysicalPlan
@@ -70,7 +71,12 @@ class Kept:
 
     def measured(self) -> Measured:
         """Return what earlier runs measured."""
-        return self._statistics[1]
+        return self._statistics.joins
+
+    @property
+    def busy(self) -> str:
+        """In words how busy the query was when that was last measured, empty where that is not known."""
+        return "" if self._statistics.busy is None else self._statistics.busy.words
 
     def layout(self, join: int) -> LayoutRule:
         """Return which layouts of state W-join ``join`` of the statement may have, innermost first."""
@@ -135,12 +141,15 @@ class Kept:
         if self._identity is not None:
             refuse_other(self._identity, own, checkpoint)
 
-    def recorder(self, name: str, plans: Mapping[int, PhysicalPlan]) -> Recorder | None:
-        """Return what measures a query of that name, None where there is nothing to measure or no place."""
+    def recorder(self, name: str, plans: Mapping[int, PhysicalPlan], rules: Rules) -> Recorder | None:
+        """Return what measures a query of that name, None where there is nothing to measure or no place.
+
+        ``rules``: by what it is measured how busy it is.
+        """
         counted = any(plan.stages and plan.method is Method.MULTIWAY for plan in plans.values())
         if self._beside is None or not counted:
             return None
-        return Recorder(name, self._beside, plans, *self._statistics)
+        return Recorder(name, self._beside, plans, self._statistics, Utilization(rules))
 
     @property
     def has_checkpoint(self) -> bool:
@@ -223,5 +232,5 @@ class Kept:
         return [] if self._beside is None else read_layouts(self._beside)
 
     @cached_property
-    def _statistics(self) -> tuple[int, Measured]:
-        return (0, []) if self._beside is None else read_measured(self._beside)
+    def _statistics(self) -> Recorded:
+        return Recorded() if self._beside is None else read_measured(self._beside)

@@ -3,6 +3,7 @@
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from wjoin.executor.report import NOTHING_FIRST, NOTHING_SEEN
@@ -11,6 +12,7 @@ from wjoin.grammar.plain import plain, typed
 from wjoin.measured.beside import UNREACHABLE, Beside, KeptWarning, stopped
 from wjoin.measured.progress import observations
 from wjoin.measured.reports import MicroBatchReport
+from wjoin.measured.utilization import Busy, Utilization
 from wjoin.planner.cost.measurement import (
     Arrived,
     KeyCount,
@@ -34,30 +36,45 @@ _KEEP_SECONDS = 60.0
 """How often it is kept after that. The last time is when the query ends."""
 
 
-def read_measured(beside: Beside) -> tuple[int, Measured]:
-    """Return what earlier runs on a checkpoint measured, and its number; warns where it cannot be read."""
+@dataclass(frozen=True)
+class Recorded:
+    """What earlier runs on a checkpoint measured; the ``number`` of it is one more each time it is kept.
+
+    ``busy``: how busy the last run was, None where that is not known.
+    """
+
+    number: int = 0
+    joins: Measured = field(default_factory=list)
+    busy: Busy | None = None
+
+
+def read_measured(beside: Beside) -> Recorded:
+    """Return what earlier runs on a checkpoint measured; warns where it cannot be read."""
     try:
-        number, value = beside.read(STATISTICS)
-        return number, decode_measured(value)
+        return decode_measured(*beside.read(STATISTICS))
     except (*UNREACHABLE, ValueError) as error:
         _warn(f"the statistics beside {beside.folder} cannot be read, so they are not used: {cause(error)}")
-        return 0, []
+        return Recorded()
 
 
-def decode_measured(value: Any) -> Measured:
+def decode_measured(number: int, value: Any) -> Recorded:
     """Read what a query has kept; None is nothing. Raises ValueError where it is anything else."""
     if value is None:
-        return []
-    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+        return Recorded(number)
+    if not isinstance(value, dict) or not isinstance(value.get("joins"), list):
+        raise ValueError("no list of joins")
+    if not all(isinstance(each, dict) for each in value["joins"]):
         raise ValueError("not a list of joins")
-    return [{stream: typed(Measurement, body) for stream, body in each.items()} for each in value]
+    joins = [{stream: typed(Measurement, body) for stream, body in each.items()} for each in value["joins"]]
+    busy = value.get("busy")
+    return Recorded(number, joins, None if busy is None else typed(Busy, busy))
 
 
 class Recorder:
     """Adds up what a running query tells of its streams, and keeps it now and then and at its end.
 
     ``name`` is the query's. ``plans`` are those of its W-joins by the numbers under which they were compiled,
-    in the order in which ``measured`` has what was known before.
+    in the order in which ``before`` has what was known before. ``utilization`` measures how busy it is.
     """
 
     def __init__(
@@ -65,14 +82,15 @@ class Recorder:
         name: str,
         beside: Beside,
         plans: Mapping[int, PhysicalPlan],
-        number: int,
-        measured: Measured,
+        before: Recorded,
+        utilization: Utilization,
     ) -> None:
         self._name = name
         self._beside = beside
         self._plans = dict(plans)
-        self._number = number
-        known = [*measured, *({} for _ in plans)]
+        self._number = before.number
+        self._utilization = utilization
+        known = [*before.joins, *({} for _ in plans)]
         self._measured = {each: _faded(known[place]) for place, each in enumerate(plans)}
         self._batches = 0
         self._kept = 0
@@ -80,6 +98,7 @@ class Recorder:
 
     def take(self, report: MicroBatchReport) -> None:
         """Add what a micro-batch tells."""
+        self._utilization.take(report)
         found = list(_told(report.body, self._plans))
         if all(arrived is None for _, _, arrived, *_ in found):
             return
@@ -104,7 +123,11 @@ class Recorder:
             self._keep()
 
     def _keep(self) -> None:
-        value = plain([*self._measured.values()])
+        busy = self._utilization.now
+        value = {
+            "joins": plain([*self._measured.values()]),
+            "busy": None if busy is None else plain(busy),
+        }
         self._kept, self._kept_at = self._batches, time.monotonic()
         try:
             self._beside.write(STATISTICS, self._number + 1, value)

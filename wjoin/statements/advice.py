@@ -31,13 +31,16 @@ class Machine:
     thresholds: Thresholds = field(default_factory=Thresholds)
 
 
-def advice(context: Context, documents: Sequence[Document]) -> str:
-    """Return advice on the joins of a statement, on as many cores as Spark has."""
+def advice(context: Context, documents: Sequence[Document], busy: str = "") -> str:
+    """Return advice on the joins of a statement, on as many cores as Spark has.
+
+    ``busy``: how busy its query was, in words, empty where that is not known.
+    """
     spark, rules = context.engine.spark, context.settings.shedding()
     costs, found = weighed_with(spark, context.settings.costs()), executors(spark)
     cores = None if found is None else found.cores
     machine = Machine(costs.workers, partitions(spark), cores, costs.interval, rules.memory, rules.thresholds)
-    return "\n".join(advice_text(each, machine) for each in documents)
+    return "\n".join([*(advice_text(each, machine) for each in documents), *([f"  {busy}"] if busy else [])])
 
 
 def advice_text(document: Document, machine: Machine) -> str:

@@ -65,14 +65,18 @@ def explain(asked: Asked, statement: Statement, mode: str = "") -> Explanation:
     if mode == "COST":
         parts += [cost_text(each) for each in documents]
         if joined := [each for each in documents if each.streaming and each.stages]:
-            parts.append(f"Sizing\n{advice(asked, joined)}")
+            parts.append(f"Sizing\n{advice(asked, joined, kept.busy)}")
     if analyze:
         frame = rewriting.run_placed()
         with asked.placed(statement.span):
             parts.append(measured_text(frame, rewriting.planned, rewriting.joins.meters))
     if mode == "FORMATTED":
         parts.append("Spark plan\n" + spark_plan(rewriting.run_placed()))
-    return Explanation(shown_lines("\n\n".join(parts)), documents)
+    return Explanation(
+        shown_lines("\n\n".join(parts)),
+        documents,
+        kept.busy if any(each.streaming for each in documents) else "",
+    )
 
 
 def _state_text(kept: Kept) -> str:

@@ -46,8 +46,8 @@ def explain_set(asked: Asked, statement: StatementSet, mode: str) -> Explanation
     parts = ["\n".join(lines), *(explain_text(each) for each in documents)]
     if mode == "COST":
         parts += [cost_text(each) for each in documents]
-        parts.append(f"Sizing\n{advice(asked, documents)}")
-    return Explanation(shown_lines("\n\n".join(parts)), documents)
+        parts.append(f"Sizing\n{advice(asked, documents, planned.kept.busy)}")
+    return Explanation(shown_lines("\n\n".join(parts)), documents, planned.kept.busy)
 
 
 def _read_once(planned: PlannedSet) -> Iterator[str]:

@@ -12,14 +12,18 @@ from wjoin.planner.explain.page import fragment, page
 
 
 class Explanation(str):
-    """How a statement is planned, as text; ``described`` has each of its W-joins, innermost first."""
+    """How a statement is planned, as text; ``described`` has each of its W-joins, innermost first.
+
+    ``busy``: how busy its query was when that was last measured, in words; empty where that is not known.
+    """
 
     described: tuple[Document, ...]
+    busy: str
 
-    def __new__(cls, text: str, described: Sequence[Document] = ()) -> "Explanation":
+    def __new__(cls, text: str, described: Sequence[Document] = (), busy: str = "") -> "Explanation":
         """Return a text with the documents that it was made of."""
         made = super().__new__(cls, text)
-        made.described = tuple(described)
+        made.described, made.busy = tuple(described), busy
         return made
 
     @property

@@ -16,7 +16,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import Identifier, InsertInto, Query, SparkStatement
 from wjoin.homes.handed import TWICE, analyzed, reads_twice
-from wjoin.homes.homes import FILES, SPARK
+from wjoin.homes.homes import FILES, SPARK, state_workers
 from wjoin.joins.changed_joins import begun_alone, changed_parts
 from wjoin.joins.rewrite import Joins, joined_rows
 from wjoin.joins.set_joins import SetJoin, SetStatement
@@ -25,6 +25,7 @@ from wjoin.measured.beside import UNREACHABLE, exists
 from wjoin.measured.followed import follower_of, settle
 from wjoin.measured.kept import Kept
 from wjoin.measured.load import Load, following
+from wjoin.measured.utilization import Rules
 from wjoin.planner.bind.lineage import reads
 from wjoin.planner.plan.block_columns import quoted
 from wjoin.queries.run_once import given_whole
@@ -341,7 +342,7 @@ def started(asked: Asked, writer: DataStreamWriter, starting: Starting) -> Runni
     began, at = time.monotonic(), datetime.datetime.now(datetime.UTC)
     followed = follower_of(spark).follow(begin(spark, writer.start, f"the query into {starting.name}"))
     if joins is not None:
-        recorder = starting.kept.recorder(starting.name, joins.plans)
+        recorder = starting.kept.recorder(starting.name, joins.plans, _rules(asked, starting.kept, joins))
         if recorder is not None:
             followed.observe(recorder)
         keep_all(spark, followed.id, joins.plans)
@@ -365,6 +366,14 @@ def started(asked: Asked, writer: DataStreamWriter, starting: Starting) -> Runni
         running.planned, running.compiled = joins.planned, tuple(joins.plans)
     asked.queries.add(running)
     return running
+
+
+def _rules(asked: Asked, kept: Kept, joins: Joins) -> Rules:
+    """Return by what it is measured how busy a query is."""
+    rules, constants = asked.settings.shedding(), asked.settings.costs().constants
+    workers = [state_workers(asked.engine.spark, plan) for plan in joins.plans.values()]
+    fixed = (constants.in_files() if kept.home.files else constants).fixed(workers)
+    return Rules(fixed, rules.interval, rules.memory)
 
 
 def _load(asked: Asked, run: str) -> Load | None:
