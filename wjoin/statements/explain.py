@@ -57,6 +57,7 @@ def explain(asked: Asked, statement: Statement, mode: str = "") -> Explanation:
     if target and any(each.streaming for each in documents):
         with asked.placed():
             find_target(asked, target)
+    busy = kept.busy if any(each.streaming for each in documents) else ""
     parts = [explain_text(each) for each in documents]
     if target or asked.settings.home() != AUTO:
         plans = [each.physical for each in rewriting.planned]
@@ -65,18 +66,14 @@ def explain(asked: Asked, statement: Statement, mode: str = "") -> Explanation:
     if mode == "COST":
         parts += [cost_text(each) for each in documents]
         if joined := [each for each in documents if each.streaming and each.stages]:
-            parts.append(f"Sizing\n{advice(asked, joined, kept.busy)}")
+            parts.append(f"Sizing\n{advice(asked, joined, busy)}")
     if analyze:
         frame = rewriting.run_placed()
         with asked.placed(statement.span):
             parts.append(measured_text(frame, rewriting.planned, rewriting.joins.meters))
     if mode == "FORMATTED":
         parts.append("Spark plan\n" + spark_plan(rewriting.run_placed()))
-    return Explanation(
-        shown_lines("\n\n".join(parts)),
-        documents,
-        kept.busy if any(each.streaming for each in documents) else "",
-    )
+    return Explanation(shown_lines("\n\n".join(parts)), documents, busy)
 
 
 def _state_text(kept: Kept) -> str:
