@@ -60,6 +60,11 @@ class Prepared:
         """Return for which values of the inputs the condition may be true; shaped as they are together."""
         return _may(self.expression, vectors, wanted=True)
 
+    def undecided(self) -> BoolArray:
+        """Return for which values of the inputs it may be true and may be not: only Spark knows."""
+        # What is NULL is known, or else both.
+        return self.at(self.inputs) & _may(self.expression, self.inputs, wanted=False)
+
 
 def prepared(expression: Expression, columns: Sequence[pa.Array]) -> Prepared:
     """Return a condition over columns, each with its own length."""
@@ -270,11 +275,29 @@ def _compared(operator: str, left: Vector, right: Vector, left_kind: str, right_
     if not isfinite(error):
         return _kept(np.ones(np.broadcast_shapes(left.values.shape, right.values.shape), bool), None, None)
     if not (isfinite(left.low) and isfinite(left.high) and isfinite(right.low) and isfinite(right.high)):
-        # NaN is above all to Spark, and itself.
+        if not error:
+            return _kept(_with_nan(operator, left.values, right.values), null, unknown)
         unknown = either(unknown, either(np.isnan(left.values), np.isnan(right.values)))
     if error:
         return _kept(_near(operator, left.values, right.values, error), null, unknown)
     return _kept(COMPARE[operator](left.values, right.values), null, unknown)
+
+
+def _with_nan(operator: str, left: Numbers, right: Numbers) -> BoolArray:
+    """Return where a comparison is true as in Spark, to which NaN is above all else, and itself."""
+    nan = np.isnan(left), np.isnan(right)
+    with np.errstate(invalid="ignore"):
+        equal = (left == right) | (nan[0] & nan[1])
+        less = (left < right) | (~nan[0] & nan[1])
+    found = {
+        "=": equal,
+        "<>": ~equal,
+        "<": less,
+        "<=": less | equal,
+        ">": ~(less | equal),
+        ">=": ~less,
+    }
+    return np.asarray(found[operator])
 
 
 def _near(operator: str, left: Numbers, right: Numbers, error: float) -> BoolArray:

@@ -20,6 +20,7 @@ from wjoin.executor.pair_calls import CALL_BYTES, PairFailedError, holds
 from wjoin.executor.report import Report
 from wjoin.executor.sifting import Sieve, sifted, worth_sifting
 from wjoin.executor.windows import inside, wanted_by_any, within
+from wjoin.grammar.errors import WJoinError
 from wjoin.parts.kernels.candidates import Candidates, Search
 from wjoin.parts.kernels.kernel import Kernel
 from wjoin.parts.kernels.registry import KERNELS
@@ -249,6 +250,8 @@ class MultiwayJoin:
         for condition in _conditions(step):
             values = [self._values(operand, passing) for operand in condition.columns]
             test = prepared(condition.expression, values)
+            if self.plan.optional and test.undecided().any():
+                raise undecided(self.statement)
             passing = passing.pick(np.broadcast_to(test.at(test.inputs), len(passing)))
         for check in of_kind(step.checks, PredicateCheck):
             if len(passing):
@@ -302,6 +305,15 @@ class MultiwayJoin:
         if wanted is not None:
             keep &= wanted
         return complete if keep.all() else complete.pick(keep)
+
+
+def undecided(statement: str) -> WJoinError:
+    """Return the error for a condition of an outer join of which Spark alone knows whether it is true."""
+    return WJoinError(
+        "WJ726",
+        f"for some rows a condition of ON cannot be decided: {statement}",
+        help="look for values that overflow or a division by zero, and keep them out in a subquery",
+    )
 
 
 def _conditions(step: Step) -> list[Comparison | Condition]:

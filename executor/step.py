@@ -20,16 +20,19 @@ from wjoin.executor.counts import Counts, count_spread, count_state
 from wjoin.executor.gathering import Pieces
 from wjoin.executor.multiway import MultiwayJoin
 from wjoin.executor.numbering import with_numbers
+from wjoin.executor.partners import Partners, preserved_inputs
 from wjoin.executor.report import Report
 from wjoin.executor.spool import Spool
 from wjoin.executor.state.kept_rows import live, settled, watermark
 from wjoin.executor.state.manifest import Elsewhere, Manifest
+from wjoin.executor.state.marks import marks_of, with_marks
 from wjoin.executor.state.slices import (
     Slice,
     SliceStore,
     maintain,
     read_slice,
     still_live,
+    write_marks,
     write_slices,
 )
 from wjoin.executor.state.writing import Writing
@@ -38,6 +41,7 @@ from wjoin.parts.kernels.adaptive import Meeting, preferred
 from wjoin.parts.kernels.registry import KERNELS
 from wjoin.parts.kernels.run_filter import RunFilter
 from wjoin.parts.kernels.runs import BoolArray, Order, RunShape, SortedRun, int64_view
+from wjoin.parts.routes.route import Role
 from wjoin.planner.plan.block_columns import meeting_name, row_name, stored_column, time_name
 from wjoin.planner.plan.edges import destination, result_columns
 from wjoin.planner.plan.physical import (
@@ -67,12 +71,14 @@ class Made:
 class _New:
     """The new rows of each input as runs: those that begin results, and those that are kept.
 
-    ``passed_on``: rows as they came, for a later hop.
+    ``passed_on``: rows as they came, for a later hop. ``alone``: rows that meet no other, and are results of
+    an outer join.
     """
 
     probing: list[SortedRun | None]
     stored: list[SortedRun | None]
     passed_on: list[Made] = field(default_factory=list)
+    alone: list[Made] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -82,6 +88,12 @@ class _Keeper:
     shape: RunShape
     live: Callable[[SortedRun], BoolArray]
     settled: int | None
+
+    def may_end(self, run: SortedRun, before: "_Keeper") -> bool:
+        """Return whether rows of a run may be no longer kept now that had to be ``before``."""
+        first, last = run.span
+        ended = before.settled is not None and last < before.settled
+        return not ended and (self.settled is None or first < self.settled)
 
 
 @dataclass(frozen=True)
@@ -228,45 +240,50 @@ class StageLogic:
     ) -> Iterator[Made | Manifest]:
         shapes = self.shapes
         cutting = writing.cutting
+        preserved = preserved_inputs(self.stage)
+        partners = Partners(self.plan.kind, preserved) if preserved else None
         seen = dict(manifest.seen)
         for stream, time in arrivals.seen.items():
             seen[stream] = max(time, seen.get(stream, time))
         marks = self._marks(seen)
         loaded: dict[str, SortedRun] = {}
+        known = dict(manifest.marks)
 
-        def load(shape: RunShape, each: Slice) -> SortedRun:
+        def load(number: int, shape: RunShape, each: Slice) -> SortedRun:
             if each.order != shape.order_name:
                 return read_slice(each, shape, store)
             if each.name not in loaded:
-                loaded[each.name] = read_slice(each, shape, store)
+                own = known.get(each.name)
+                loaded[each.name] = read_slice(each, shape, store, own, marked=number in preserved)
             return loaded[each.name]
 
-        keepers = [
-            _Keeper(
-                shapes[number].ordered(writing.orders[number]),
-                partial(live, writing.retentions[number], each, marks),
-                settled(writing.retentions[number], marks),
-            )
-            for number, each in enumerate(self.stage.inputs)
-        ]
+        keepers = [self._keeper(writing, number, marks) for number in range(len(shapes))]
         names = itertools.count(manifest.written)
         slices = [list(group) for group in manifest.slices]
         working = [
-            [load(shape, each) for each in group]
-            for shape, group in zip(shapes, manifest.slices, strict=True)
+            [load(number, shapes[number], each) for each in group]
+            for number, group in enumerate(manifest.slices)
         ]
         for number, source in self.elsewhere.items():
             if worker == 0:
                 counts.of(self.stage.inputs[number].members[0]).add("late", source.late(manifest, arrivals))
             working[number] = source.brought(manifest, arrivals, working, shapes, self.stretch, worker)
+        waiting: dict[int, list[SortedRun]] = {number: [] for number in preserved}
         for stretch in stretches(arrivals.blocks, shapes, cutting.stretch, arrivals.spool):
             new = self._new(stretch.blocks, counts, manifest.seen)
             count_spread(self.plan, self.stage, self.shapes, new.probing, counts)
-            yield from self._results(working, new, counts)
+            yield from self._results(working, new, counts, partners)
             if stretch.later is None:
                 break
             for number, keeper in enumerate(keepers):
                 if not self._keeps(number):
+                    continue
+                if partners is not None and number in preserved:
+                    # Rows of later stretches may be their partners: they are written with all their marks.
+                    if (stored := new.stored[number]) is not None:
+                        mapped = partners.set_down(stored, shapes[number], arrivals.spool)
+                        new.stored[number] = mapped
+                        waiting[number].append(mapped)
                     continue
                 run = _sorted_as(keeper.shape, new.stored[number], shapes[number])
                 staying = None if run is None else still_live(run, keeper.shape, keeper.live)
@@ -274,23 +291,46 @@ class StageLogic:
                     slices[number] += write_slices(store, names, keeper.shape, staying, cutting)
             working = self._working(working, new.stored, stretch.later, arrivals.spool)
         groups: list[tuple[Slice, ...]] = []
+        noted: set[str] = set()
+        if partners is not None:
+            was = [
+                self._keeper(writing, number, self._marks(manifest.seen)) for number in range(len(keepers))
+            ]
+            for number in preserved:
+                if (stored := new.stored[number]) is not None:
+                    waiting[number].append(stored)
+            yield from self._decided(partners, was, keepers, slices, loaded, waiting, noted, counts)
+            for number in preserved:
+                if new.stored[number] is not None:
+                    new.stored[number] = waiting[number].pop()
+                for run in waiting[number]:
+                    shape = keepers[number].shape
+                    staying = still_live(run, shape, keepers[number].live)
+                    if staying is not None:
+                        slices[number] += write_slices(store, names, shape, staying, cutting, known)
+        marked: dict[str, Slice] = {}
         for number in range(len(self.stage.inputs)):
             if not self._keeps(number):
                 groups.append(())
                 continue
             keeper = keepers[number]
-            change = maintain(
-                tuple(slices[number]),
-                _sorted_as(keeper.shape, new.stored[number], shapes[number]),
-                keeper.shape,
-                partial(load, keeper.shape),
-                keeper.live,
-                keeper.settled,
-                cutting,
-            )
+            fresh = _sorted_as(keeper.shape, new.stored[number], shapes[number])
+            rules = (partial(load, number, keeper.shape), keeper.live, keeper.settled, cutting)
+            change = maintain(tuple(slices[number]), fresh, keeper.shape, *rules)
             for slice_ in change.remove:
                 store.remove(slice_)
-            wrote = (write_slices(store, names, keeper.shape, run, cutting) for run in change.write)
+                if slice_.name in known:
+                    store.remove(known[slice_.name])
+            for slice_ in change.stay:
+                before = known.get(slice_.name)
+                if slice_.name in noted:
+                    marked |= write_marks(store, names, slice_.name, loaded[slice_.name], cutting)
+                    if before is not None:
+                        store.remove(before)
+                elif before is not None:
+                    marked[slice_.name] = before
+            own = marked if number in preserved else None
+            wrote = (write_slices(store, names, keeper.shape, run, cutting, own) for run in change.write)
             groups.append((*change.stay, *itertools.chain(*wrote)))
         after = replace(
             manifest,
@@ -299,9 +339,16 @@ class StageLogic:
             slices=tuple(groups),
             held=self._elsewhere_after(manifest, arrivals, keepers),
             writing=among._next_writing(self, new),
+            marks=marked,
         )
         count_state(self.stage, manifest, after, counts)
         yield after
+
+    def _keeper(self, writing: Writing, number: int, marks: Mapping[int, int | None]) -> _Keeper:
+        """Return how the rows of an input are kept, with such watermarks."""
+        rules = writing.retentions[number]
+        shape = self.shapes[number].ordered(writing.orders[number])
+        return _Keeper(shape, partial(live, rules, self.stage.inputs[number], marks), settled(rules, marks))
 
     def _keeps(self, number: int) -> bool:
         """Return whether the rows of an input are in the state."""
@@ -316,16 +363,77 @@ class StageLogic:
             found[number] = source.after(manifest, arrivals, keepers[number].settled)
         return tuple(found) if any(found) else ()
 
-    def _results(self, working: Sequence[Sequence[SortedRun]], new: _New, counts: Counts) -> Iterator[Made]:
-        """Yield the results of new rows with those that are there, and count them; and what is passed on."""
-        yield from new.passed_on
+    def _results(
+        self,
+        working: Sequence[Sequence[SortedRun]],
+        new: _New,
+        counts: Counts,
+        partners: Partners | None = None,
+    ) -> Iterator[Made]:
+        """Yield the results of new rows with those that are there, and count them; and what is passed on.
+
+        ``partners`` takes note of them where rows are preserved.
+        """
+        yield from (*new.passed_on, *new.alone)
         for probe, found in self.join(working, new.probing, new.stored, counts.stage):
+            if partners is not None:
+                partners.note(found)
+                if not partners.kind.pairs:
+                    continue
             counts.stage.add("matches", len(found))
             if counts.shared is not None:
                 counts.shared.add(probe.origin, found)
             to = self._destination(probe)
             for block in self.assembler(probe).blocks(found):
                 yield Made(block, None if to is None else to[1])
+
+    def _decided(
+        self,
+        partners: Partners,
+        was: Sequence[_Keeper],
+        keepers: Sequence[_Keeper],
+        slices: Sequence[Sequence[Slice]],
+        loaded: dict[str, SortedRun],
+        waiting: Mapping[int, list[SortedRun]],
+        noted: set[str],
+        counts: Counts,
+    ) -> Iterator[Made]:
+        """Yield the preserved rows that are results by themselves, and mark those that have partners.
+
+        ``was`` tells which rows had to be kept before the micro-batch, ``keepers`` which after it. The runs
+        in ``loaded``, and those of new rows, ``waiting``, get their marks; ``noted`` gets the slices with
+        more.
+        """
+        for number in partners.inputs:
+            before, after = was[number], keepers[number]
+            for each in slices[number]:
+                run = loaded[each.name]
+                if partners.have(run) or after.may_end(run, before):
+                    decided = before.live(run) & ~after.live(run)
+                    yield from self._by_themselves(number, run, partners.results(run, decided), counts)
+                if partners.have(run) and (marks := partners.after(run)).sum() > marks_of(run).sum():
+                    loaded[each.name] = with_marks(run, self.shapes[number], marks)
+                    noted.add(each.name)
+            for place, run in enumerate(waiting[number]):
+                chosen = partners.results(run, ~after.live(run))
+                yield from self._by_themselves(number, run, chosen, counts)
+                waiting[number][place] = with_marks(run, self.shapes[number], partners.after(run))
+
+    def _by_themselves(
+        self, number: int, run: SortedRun, chosen: BoolArray, counts: Counts
+    ) -> Iterator[Made]:
+        """Yield rows of an input as results that have no row of the other one."""
+        if chosen.any():
+            counts.stage.add("matches", int(np.count_nonzero(chosen)))
+            rows = run.batch.filter(pa.array(chosen))
+            yield Made(rows.select(self._shown(number)), None)
+
+    def _shown(self, number: int) -> list[str]:
+        """Return the columns of an input that results have."""
+        each = self.stage.inputs[number]
+        found = [name for name in result_columns(self.plan, self.number) if name in each.columns]
+        # A block needs a column to have a number of rows.
+        return found or [time_name(each.members[0])]
 
     def _working(
         self,
@@ -341,7 +449,10 @@ class StageLogic:
         marks: dict[int, int | None] = dict.fromkeys(self.stage.members, later)
         found: list[list[SortedRun]] = []
         size = 0
-        for each, shape, runs, new in zip(self.stage.inputs, self.shapes, working, stored, strict=True):
+        preserved = preserved_inputs(self.stage)
+        for number, (each, shape, runs, new) in enumerate(
+            zip(self.stage.inputs, self.shapes, working, stored, strict=True)
+        ):
             cut = settled(each.retention, marks)
             met: list[SortedRun] = []
             for run in (*runs, new):
@@ -352,7 +463,7 @@ class StageLogic:
                 if cut is None and not live(each.retention, each, marks, run).any():
                     continue
                 size += run.batch.nbytes
-                if run is new and size > self.stretch:
+                if run is new and size > self.stretch and number not in preserved:
                     run = shape.read(spool.put(run.batch))
                 met.append(run)
             found.append(met)
@@ -374,6 +485,11 @@ class StageLogic:
             shape, blocks = self.shapes[number], arrived[number]
             if each.stage is None:
                 blocks = self._on_time(each.members[0], blocks, seen, counts)
+            for role, block in blocks:
+                if role is Role.ALONE and block.num_rows:
+                    counts.stage.add("matches", block.num_rows)
+                    found.alone.append(Made(block.select(self._shown(number)), None))
+            blocks = [(role, block) for role, block in blocks if role is not Role.ALONE]
             alike = all(role.stores == role.probes for role, _ in blocks)
             found.passed_on.extend(self._passed_on(each, blocks))
             run = _sorted(shape, [block for role, block in blocks if role.probes])

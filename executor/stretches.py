@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from wjoin.executor.blocks import value_bytes
 from wjoin.executor.spool import Spool
@@ -137,7 +138,9 @@ def _part(batch: pa.RecordBatch, shape: RunShape, part: int, parts: int) -> Bool
     if shape.code not in batch.schema.names:
         # Rows without a key, or only counted.
         return np.full(batch.num_rows, part == 0)
-    mixed = int64_view(batch.column(shape.code)).view(np.uint64) * _MULTIPLIER
+    # Rows that meet no other have no code.
+    codes = int64_view(pc.fill_null(batch.column(shape.code), 0))
+    mixed = codes.view(np.uint64) * _MULTIPLIER
     chosen: BoolArray = (mixed >> np.uint64(33)) % np.uint64(parts) == np.uint64(part)
     return chosen
 

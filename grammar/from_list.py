@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from wjoin.grammar.clauses import SyntaxSlip, duration_end, read_watermark
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.join_kinds import KINDS, JoinKind
 from wjoin.grammar.nesting import QUERY_WORDS, Code
 from wjoin.grammar.result_reads import clause_end
 from wjoin.grammar.spans import Span
@@ -55,10 +56,10 @@ def read_sources(code: Code, start: int, end: int) -> Sources:
             continue
         if is_lateral_view(code, place):
             return Sources(tuple(items), tuple(using), tuple(conditions), read_laterals(code, place, end))
-        after = _join(code, place)
+        after, kind = _join(code, place)
         crossed = code.word(place) == "CROSS"
         item, place = _item(code, after, end)
-        items.append(replace(item, crossed=crossed))
+        items.append(replace(item, crossed=crossed, kind=kind))
         if code.word(place) == "ON" and place < end:
             stop = _condition_end(code, place + 1, end)
             conditions.append((len(items) - 1, place + 1, stop))
@@ -115,37 +116,28 @@ def read_laterals(code: Code, start: int, end: int) -> tuple[LateralView, ...]:
     return tuple(found)
 
 
-def _join(code: Code, place: int) -> int:
-    """Return the place after the join words at a place; raises for joins of other kinds."""
+def _join(code: Code, place: int) -> tuple[int, JoinKind]:
+    """Return the place after the join words at a place, and the kind of join; raises for other kinds."""
     after = code.join_end(place)
     if not after:
         raise _not_a_source(code, place)
-    kind = [code.word(index) for index in range(place, after - 1)]
-    if kind not in ([], ["INNER"], ["CROSS"]):
-        span = code.span(place, after)
-        name = " ".join(kind)
-        message = f"{name} JOIN is not supported with a window clause"
-        raise WJoinError("WJ107", message, span=span, help=_instead(kind))
-    return after
+    words = tuple(code.word(index) for index in range(place, after - 1))
+    if words not in KINDS:
+        message = f"{' '.join(words)} JOIN is not supported with a window clause"
+        raise WJoinError("WJ107", message, span=code.span(place, after), help=_instead(words))
+    return after, KINDS[words]
 
 
-_INNER = {
-    "ASOF": "returns a row for every match inside the window, not only the nearest one",
-    "SEMI": "returns a row for every match, not one",
-    "ANTI": "returns rows with a match, not those without one",
-    "LEFT": "drops rows of the left side without a match",
-    "RIGHT": "drops rows of the right side without a match",
-    "FULL": "drops rows of both sides without a match",
-}
-"""What an inner join does in the place of a join of another kind, by the first of its words that is here."""
-
-
-def _instead(kind: Sequence[str]) -> str:
-    """Return what can stand in the place of a join that is not an inner one, and what it would do."""
-    differs = next((f", but it {does}" for word, does in _INNER.items() if word in kind), "")
-    if "NATURAL" in kind:
-        return f"name the common columns: JOIN … USING (column, …){differs}"
-    return f"use JOIN … ON{differs}"
+def _instead(words: Sequence[str]) -> str:
+    """Return what can stand in the place of a join of another kind, and what it would do."""
+    if "NATURAL" in words:
+        kind = " ".join(word for word in words if word != "NATURAL")
+        return f"name the common columns: {kind}{' ' if kind else ''}JOIN … USING (column, …)"
+    if "ASOF" in words:
+        return (
+            "use JOIN … ON, but it returns a row for every match inside the window, not only the nearest one"
+        )
+    return "use JOIN … ON"
 
 
 def _not_a_source(code: Code, place: int) -> WJoinError:

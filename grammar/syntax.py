@@ -7,6 +7,7 @@ reads (expressions, relations, whole statements) stays text: a node keeps its sp
 import re
 from dataclasses import dataclass, field
 
+from wjoin.grammar.join_kinds import JoinKind
 from wjoin.grammar.spans import Span
 
 
@@ -146,7 +147,8 @@ class FromItem(Node):
     with its parentheses, or a table function, a name with column aliases and the like);
     ``parts`` are the parts of a plain table name, empty for all else, which then has an
     alias. ``streaming`` says whether the word STREAM
-    stands before it; it is not in ``relation``. ``crossed``: it is joined by CROSS JOIN.
+    stands before it; it is not in ``relation``. ``crossed``: it is joined by CROSS JOIN. ``kind`` is that
+    of the join with the items before.
     """
 
     relation: Span
@@ -155,6 +157,7 @@ class FromItem(Node):
     watermark: Watermark | None
     streaming: bool = False
     crossed: bool = False
+    kind: JoinKind = JoinKind.INNER
 
 
 @dataclass(frozen=True)

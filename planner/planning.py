@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from wjoin.grammar.canonical import canonical
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.join_kinds import JoinKind
 from wjoin.grammar.syntax import SelectBlock
 from wjoin.planner.bind.binding import BoundSelect, bind, static_relations
 from wjoin.planner.bind.select_list import ResultColumn
@@ -124,6 +125,9 @@ def _bound(request: Request) -> Planning:
     equalities = tuple(typed(each, request.types) for each in bound.conjuncts if isinstance(each, Equality))
     classes, implied = equality_classes([each for each in equalities if can_be_key(each.common)])
     own = (each for each in bound.conjuncts if isinstance(each, Filter))
+    if bound.kind is not JoinKind.INNER:
+        # What the keys imply of a row is a condition of ON, too.
+        implied = tuple(replace(each, on=1) for each in implied)
     return Planning(
         request,
         bound,

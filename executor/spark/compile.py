@@ -97,11 +97,8 @@ def compile_plan(
     their numbers; their inputs then have the number of each row. ``held``: those of them that are held at
     their sites, of whose inputs no more than the schema is read. ``cores``: how many tasks run at once; None
     where that is not known. ``state``: the folder of the state where this is in files. ``shedding``: how
-    the join sheds, and what limits its state; None where nothing does. ``streams``: see ``Stages``. Raises
-    ValueError for a plan with results that no stage makes yet.
+    the join sheds, and what limits its state; None where nothing does. ``streams``: see ``Stages``.
     """
-    if plan.optional:
-        raise ValueError("no stage makes the outer join that a result without a row of a stream needs")
     counting = counting or Counting()
     stages = None
     if plan.stages and plan.method is not Method.NATIVE:

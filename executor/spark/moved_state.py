@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.stateful_processor import MapState
 
 from wjoin.executor.blocks import decode_block, decompressed
+from wjoin.executor.partners import preserved_inputs
 from wjoin.executor.routing import Router
 from wjoin.executor.sites.ranges import HeldRows
 from wjoin.executor.spark import messages
@@ -29,6 +30,7 @@ from wjoin.executor.spark.warm import served
 from wjoin.executor.spool import Spool, local_folder
 from wjoin.executor.state.identity import fingerprint
 from wjoin.executor.state.manifest import Manifest, decode_manifest, written_manifest
+from wjoin.executor.state.marks import MATCHED
 from wjoin.executor.state.moving import StageMove, moved_rows
 from wjoin.executor.state.slices import Slice, piece_names
 from wjoin.executor.state.worker_files import WorkerFiles, worker_folder
@@ -154,18 +156,21 @@ def _entries(spark: SparkSession, folder: str, operator: int) -> DataFrame:
 class _Moving:
     """Brings what old workers keep of a stage to the new ones; the routers are by input.
 
-    ``fingerprint`` and ``workers`` are those that the old workers' manifests have.
+    ``fingerprint`` and ``workers`` are those that the old workers' manifests have; rows of the inputs
+    ``preserved`` come with their marks.
     """
 
     fingerprint: str
     workers: int
     before: tuple[Router, ...]
     after: tuple[Router, ...]
+    preserved: tuple[int, ...]
 
     @classmethod
     def of(cls, move: StageMove) -> "_Moving":
         own = fingerprint(move.before, move.before.stages[move.number])
-        return cls(own, len(move.old_workers), move.old_routers, move.new_routers)
+        preserved = preserved_inputs(move.before.stages[move.number])
+        return cls(own, len(move.old_workers), move.old_routers, move.new_routers, preserved)
 
     @phase
     def files(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -205,6 +210,11 @@ class _Moving:
         for number, group in enumerate(manifest.slices):
             for each in group:
                 kept = load(each)
+                if number in self.preserved:
+                    known = manifest.marks.get(each.name)
+                    none = pa.array([False] * kept.num_rows, pa.bool_())
+                    marks = none if known is None else load(known).column(MATCHED)
+                    kept = kept.append_column(MATCHED, marks)
                 for to, rows in moved_rows(self.before[number], self.after[number], worker, kept):
                     yield from messages.blocks(to, number, Role.STORE, rows)
 

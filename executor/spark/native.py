@@ -11,7 +11,7 @@ join, however old its other rows are. The event times themselves go on as plain 
 
 from collections.abc import Iterator, Sequence
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from wjoin.executor.spark.dated import dated_rows
@@ -20,6 +20,7 @@ from wjoin.executor.spark.meter import RESULTS, Meter, rows_part
 from wjoin.executor.spark.pack import KEEP
 from wjoin.executor.spark.structs import structs
 from wjoin.executor.spark.watermarks import WATERMARKED, unmoved, watermark_delay, watermarked
+from wjoin.grammar.join_kinds import JoinKind
 from wjoin.planner.choose.native_method import PairJoin, latest_bound, pair_joins, whole_seconds
 from wjoin.planner.plan.block_columns import (
     MATCH_COLUMNS,
@@ -29,7 +30,7 @@ from wjoin.planner.plan.block_columns import (
     stored_column,
     time_name,
 )
-from wjoin.planner.plan.physical import Output, PhysicalPlan, TimeKind
+from wjoin.planner.plan.physical import Join, Output, PhysicalPlan, TimeKind
 
 
 def native_rows(
@@ -43,6 +44,8 @@ def native_rows(
 
     Spark's progress tells what was dropped under the number ``query``.
     """
+    if plan.kind is not JoinKind.INNER:
+        return _outer_rows(plan, output, inputs, query, meter)
     scans = {stream: _scan(plan, stream, inputs[stream], query) for stream in plan.staged}
     if meter is not None:
         scans = {
@@ -64,6 +67,51 @@ def native_rows(
     if plan.streaming and "time" in output.match:
         rows = rows.withMetadata(MATCH_COLUMNS["time"], watermarked(output.match_delay or 0))
     return rows
+
+
+_HOW = {
+    JoinKind.LEFT: "left_outer",
+    JoinKind.RIGHT: "right_outer",
+    JoinKind.FULL: "full_outer",
+    JoinKind.SEMI: "left_semi",
+    JoinKind.ANTI: "left_anti",
+}
+
+
+def _outer_rows(
+    plan: PhysicalPlan, output: Output, inputs: Sequence[DataFrame], query: int, meter: Meter | None
+) -> DataFrame:
+    """Return the rows of a join of two tables that is not an inner one: all of ON is Spark's."""
+    sides = []
+    for stream, scan in enumerate(plan.streams):
+        rows = dated_rows(plan, stream, inputs[stream], query)
+        for each in scan.filters:
+            rows = rows.filter(F.expr(each))
+        time = event_time_expression(scan)
+        if plan.time_kind is TimeKind.INTEGRAL:
+            time = f"CAST({time} AS BIGINT)"
+        timed = rows.select("*", F.expr(time).alias(joined_time(stream)))
+        if meter is not None:
+            timed = meter.watch(rows_part(stream), timed, ["count(1) AS rows"])
+        sides.append(timed.alias(scan.alias))
+    stage = plan.stages[-1]
+    conditions = [*(stage.on if isinstance(stage, Join) else ()), *bounds(plan, plan.windows, [0], [1])]
+    if output.windows:
+        conditions.append(one_alternative(plan, output))
+    on = " AND ".join(f"({each})" for each in conditions)
+    joined = sides[0].join(sides[1], F.expr(on), _HOW[plan.kind])
+    if meter is not None:
+        joined = meter.watch(RESULTS, joined, ["count(1) AS matches"])
+
+    def value(stream: int, number: int) -> Column:
+        return F.expr(plan.streams[stream].columns[number].expression)
+
+    shown = [0] if plan.kind.one_sided else [0, 1]
+    made = structs(plan, [each for each in output.columns if each[0] in shown], value)
+    # The greatest of times passes over those that are not there.
+    known = {stream: stream if stream in shown else shown[0] for stream in (0, 1)}
+    times = [F.col(joined_time(own)).alias(joined_time(stream)) for stream, own in known.items()]
+    return look_up(plan, output, joined.select(*made, *times), inputs, query)
 
 
 def _latest(members: Sequence[int]) -> str:

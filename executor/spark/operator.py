@@ -169,12 +169,12 @@ class Operator:
         """Return what a worker has before its first message."""
         return Arrivals([[] for _ in self.logic.stage.inputs], spool=Spool(local_folder()))
 
-    def take(self, arrivals: Arrivals, row: Mapping[Any, Any]) -> None:
-        """Add to arrivals what a message brings."""
+    def take(self, arrivals: Arrivals, row: Mapping[Any, Any], shares: int = 1) -> None:
+        """Add to arrivals what a message brings; so many operators share the memory for what arrives."""
         number = row["number"]
         if messages.is_block(row):
             block, logic = decode_block(row["block"]), self.logic
-            arrivals.add(number, Role(row["kind"]), block, logic.shapes, logic.stretch)
+            arrivals.add(number, Role(row["kind"]), block, logic.shapes, logic.stretch // shares)
         elif row["kind"] == messages.PROGRESS and number in self.logic.stage.members:
             seen = int(row["seen"])
             arrivals.seen[number] = max(seen, arrivals.seen.get(number, seen))
@@ -286,6 +286,10 @@ class Operator:
             if isinstance(result, Manifest):
                 after = result
                 continue
+            if waiting and waiting[0].rows.schema != result.rows.schema:
+                # Results that have no row of some stream.
+                yield _Work(waiting, [])
+                waiting = []
             waiting.append(result)
             # A batch of its own costs more than the rows of a small result.
             if sum(each.rows.nbytes for each in waiting) > _TOGETHER_BYTES:
@@ -380,7 +384,7 @@ def _arrived(operators: Sequence[Operator], batches: Iterator[pa.RecordBatch]) -
             number, worker = stages[row["worker"]], row["worker"]
             if worker not in arrived[number]:
                 arrived[number][worker] = operators[number].no_arrivals()
-            operators[number].take(arrived[number][worker], row)
+            operators[number].take(arrived[number][worker], row, len(operators))
     return arrived
 
 

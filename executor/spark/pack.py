@@ -16,7 +16,7 @@ from wjoin.executor.spark.column_blocks import column_batches
 from wjoin.executor.spark.state_folder import handed
 from wjoin.executor.spark.task import micro_batch, phase
 from wjoin.executor.spark.watch import Watch
-from wjoin.parts.kernels.runs import integers
+from wjoin.parts.kernels.runs import int64_view, integers
 from wjoin.parts.routes.route import Role
 from wjoin.planner.plan.ahead import greatest_time
 from wjoin.planner.plan.block_columns import code_name, stored_column, time_name
@@ -45,7 +45,7 @@ class Pack:
     declared, the filter's verdict where there is a filter, then codes and scan columns under the names of
     a block; ``columns`` are those that travel on. The stages of the plan are not read. ``names``: under which
     names what is read has them, None where those are their own. ``shedder``: what sheds rows when the join is
-    overloaded, None where nothing does.
+    overloaded, None where nothing does. ``alone``: whether rows that meet no other are results.
     """
 
     plan: PhysicalPlan
@@ -53,6 +53,7 @@ class Pack:
     router: Router
     names: Mapping[str, str] | None = None
     shedder: Shedder | None = None
+    alone: bool = False
 
     def blocks(
         self, read: pa.RecordBatch, counted: Report, decided: Decision | None, *, whole: bool
@@ -76,8 +77,14 @@ class Pack:
             kept = self._unshed(self.shedder, decided, kept, counted)
         tuples = kept.select(self.columns)
         yield messages.batch(list(messages.routed(self.router, tuples, whole=whole)))
-        if streaming and not everything:
-            yield from self._removed(times.filter(pc.invert(joinable)).drop_null())
+        if everything or not streaming:
+            return
+        gone = pc.invert(joinable)
+        if self.alone:
+            alone = pc.and_(self._passing(batch, block), gone)
+            yield messages.batch(list(self._alone(block.filter(alone).select(self.columns))))
+            gone = pc.and_not(gone, alone)
+        yield from self._removed(times.filter(gone).drop_null())
 
     def told(self, counted: Report) -> Iterator[messages.Message]:
         """Yield what tells the workers what was counted, and how far the stream has come."""
@@ -151,14 +158,27 @@ class Pack:
             }
         )
 
-    def _joinable(self, batch: pa.RecordBatch, block: pa.RecordBatch) -> pa.Array:
-        """Return which rows can join: those with a time and all codes that the filter keeps."""
+    def _passing(self, batch: pa.RecordBatch, block: pa.RecordBatch) -> pa.Array:
+        """Return which rows have a time, and are kept by the filter."""
         mask = pc.is_valid(block.column(time_name(self._stream)))
         if KEEP in batch.schema.names:
             mask = pc.and_(mask, pc.fill_null(batch.column(KEEP), False))
+        return mask
+
+    def _joinable(self, batch: pa.RecordBatch, block: pa.RecordBatch) -> pa.Array:
+        """Return which rows can join: those that pass and have all codes."""
+        mask = self._passing(batch, block)
         for number in range(len(self.plan.streams[self._stream].codes)):
             mask = pc.and_(mask, pc.is_valid(block.column(code_name(self._stream, number))))
         return mask
+
+    def _alone(self, rows: pa.RecordBatch) -> Iterator[messages.Message]:
+        """Yield rows that meet no other, and are results: any worker can tell whether one is late."""
+        workers = self.router.workers
+        places = int64_view(rows.column(time_name(self._stream))) % len(workers)
+        for place, worker in enumerate(workers):
+            share = rows.filter(pa.array(places == place))
+            yield from messages.blocks(worker, self.router.number, Role.ALONE, share)
 
     def _removed(self, times: pa.Array) -> Iterator[pa.RecordBatch]:
         """Yield the times of rows that cannot join, for one worker to count the late ones."""

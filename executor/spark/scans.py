@@ -62,6 +62,11 @@ class Reading:
         return self.plan.streams[self.number]
 
     @property
+    def alone(self) -> bool:
+        """Whether the rows are read for this plan only: some output of it may want Spark's watermarks."""
+        return bool(self.plan.watermarked)
+
+    @property
     def needs_watermark(self) -> bool:
         """Whether the rows must have a watermark of Spark's: MATCH_TIME goes by those of the inputs."""
         dated = any(is_dated(self.plan, output) for output in self.plan.outputs)
@@ -88,7 +93,7 @@ def _columns(reading: Reading) -> Iterator[_Read]:
     yield _Read(time_name(number), _time(scan, plan.time_kind), TIME_TYPES[plan.time_kind])
     for n, code in enumerate(scan.codes):
         kind = KEY_TYPES.get(code.types[0]) if code.exact else LongType()
-        yield _Read(code_name(number, n), key_code(code), kind, hidden=True)
+        yield _Read(code_name(number, n), _meeting(scan, key_code(code)), kind, hidden=True)
     for place, column in enumerate(scan.columns):
         if not stored_column(plan, number, place).restored:
             known = None if column.output is None else reading.source.schema[column.output].dataType
@@ -97,6 +102,15 @@ def _columns(reading: Reading) -> Iterator[_Read]:
     if scan.streaming and scan.ahead is not None:
         beyond = too_far_ahead(event_time_expression(scan), plan.time_kind, scan.ahead)
         yield _Read(AHEAD, beyond, BooleanType())
+
+
+def _meeting(scan: StreamScan, code: str) -> str:
+    """Return a key code, NULL of a row that meets no other."""
+    return (
+        f"CASE WHEN {' AND '.join(f'({each})' for each in scan.meets)} THEN {code} END"
+        if scan.meets
+        else code
+    )
 
 
 def _verdict(scan: StreamScan) -> str:

@@ -113,6 +113,13 @@ class Stages:
         """Whether the last stage makes the rows itself: not where Spark has the state."""
         return self.state is not None or not self.plan.streaming
 
+    def read_at(self) -> Iterator[tuple[str, int]]:
+        """Yield the names of streams, and before how many stages of the join they are read."""
+        for number, stage in enumerate(self.plan.stages if not self.plan.watermarked else ()):
+            for each in stage.inputs:
+                if each.stage is None and (name := self.streams.get(each.members[0])) is not None:
+                    yield name, len(self.plan.stages) - number
+
     @property
     def in_turn(self) -> bool:
         """Whether the results of each stage go to the next one, and no further."""
@@ -232,7 +239,7 @@ def _packed(level: _Level, workers: _Workers, *, together: bool) -> Iterator[Dat
         for place, stream in each.scans():
             reading = Reading(each.of.plan, stream, each.of.inputs[stream])
             own = each.join, stream
-            shares = together and not reading.needs_watermark
+            shares = together and not reading.alone
             key = each.of.streams.get(stream, own) if shares else own
             groups.setdefault(key, []).append((each, place, reading))
     for group in groups.values():
@@ -257,7 +264,9 @@ def _pack(each: _Working, place: int, names: Names | None, workers: _Workers) ->
         counts = tuple(len(workers[each.join, number]) for number in range(len(plan.stages)))
         shedder = Shedder(of.shedding, of.state, counts, tuple(scan.delay for scan in plan.streams))
     router = Router.to(plan, each.stage, place, each.workers)
-    return Pack(stageless(plan), each.stage.inputs[place].columns, router, names, shedder)
+    edge = each.stage.inputs[place]
+    alone = plan.kind.alone and edge.members[0] in plan.kind.preserved
+    return Pack(stageless(plan), edge.columns, router, names, shedder, alone)
 
 
 def _operator(each: _Working, workers: _Workers) -> Operator:

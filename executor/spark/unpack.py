@@ -118,17 +118,22 @@ class Unpack:
         ``fetching``: how to fetch the columns that rows lack which have come partially, by stream. Raises
         WJoinError WJ713, WJ714 and WJ715 where that fails.
         """
-        if self.output.windows:
+        alone = len(self._times(block)) < len(self.plan.staged)
+        if self.output.windows and not alone:
             # The stage has made more: all results inside the windows with which its state began.
             block = block.filter(pa.array(wanted(self.output, self._times(block))))
         columns: dict[str, pa.Array] = {}
         fetched = self._fetched(block, fetching or {})
         for stream, number in self.plan.staged_columns(self.output):
-            stored = stored_column(self.plan, stream, number)
+            stored, flat = stored_column(self.plan, stream, number), flat_name(stream, number)
+            if stored.name not in block.schema.names:
+                # The stream has no row in these results.
+                columns[flat] = pa.nulls(block.num_rows, self.schema.field(flat).type)
+                continue
             values = fetched.get((stream, number), block.column(stored.name))
             if stored.restored:
                 values = restored(values, self.plan.streams[stream].columns[number].type)
-            columns[flat_name(stream, number)] = values
+            columns[flat] = values
         if self.plan.lookups:
             # The joins with static relations come after, and the match functions after them.
             for stream in self.plan.staged:
@@ -144,6 +149,9 @@ class Unpack:
         if not columns:
             # Nothing but the number of rows is wanted, and a batch needs a column to have one.
             columns["rows"] = pa.nulls(block.num_rows, pa.bool_())
+        if self.plan.optional:
+            # Batches of a task have one schema, whatever rows are there.
+            columns = {name: each.cast(self.schema.field(name).type) for name, each in columns.items()}
         return pa.RecordBatch.from_pydict(columns)
 
     def _matches(self, block: pa.RecordBatch) -> dict[str, pa.Array]:
@@ -181,7 +189,8 @@ class Unpack:
         return columns
 
     def _times(self, block: pa.RecordBatch) -> dict[int, Int64Array]:
-        return {stream: int64_view(block.column(time_name(stream))) for stream in self.plan.staged}
+        there = [stream for stream in self.plan.staged if time_name(stream) in block.schema.names]
+        return {stream: int64_view(block.column(time_name(stream))) for stream in there}
 
     def _match_value(self, match: str, values: pa.Array) -> pa.Array:
         if match == "span" and self.plan.time_kind is not TimeKind.INTEGRAL:

@@ -15,6 +15,7 @@ from typing import Any
 from wjoin.executor.routing import worker_count
 from wjoin.grammar.canonical import canonical
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.join_kinds import JoinKind
 from wjoin.grammar.plain import plain, typed
 from wjoin.grammar.plurals import counted
 from wjoin.planner.bind.written import Written, numbered
@@ -86,11 +87,21 @@ def stage_identity(plan: PhysicalPlan, stage: Stage) -> dict[str, Any]:
         "copies": where.copies,
         "master": where.master,
         "comparisons": sorted(each.directed for each in of_kind(stage.checks, Comparison)),
+        **_of_outer(plan, stage),
         "bands": [
             [list(each.left), list(each.right), each.low, each.high, each.slack, each.checked]
             for each in stage.bands
         ],
     }
+
+
+def _of_outer(plan: PhysicalPlan, stage: Stage) -> dict[str, Any]:
+    """Return what is said of a join that is not an inner one, nothing of an inner join."""
+    if plan.kind is JoinKind.INNER or not isinstance(stage, Join):
+        return {}
+    own = numbered([scan.alias for scan in plan.streams])
+    meets = [sorted(canonical(each, own) for each in scan.meets) for scan in plan.streams]
+    return {"kind": stage.kind.value, "meets": meets}
 
 
 def _in_hops(stage: Stage, place: int) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import contextlib
 import itertools
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -37,6 +37,7 @@ class Manifest:
     and go on from what the second one holds. ``writing`` are the rules by which the next micro-batch
     writes its slices, None before the first. ``held`` is what each input has at sites, empty where none has.
     ``histories`` are the sinks for which the worker has made the results among the rows that it had before.
+    ``marks`` are, by the name of a slice, the marks of its rows where some have one (``executor.partners``).
     """
 
     plan: str
@@ -47,6 +48,7 @@ class Manifest:
     writing: Writing | None = None
     held: tuple[Elsewhere, ...] = ()
     histories: tuple[str, ...] = ()
+    marks: dict[str, Slice] = field(default_factory=dict)
 
     @classmethod
     def fresh(cls, plan: str, workers: int, inputs: int) -> "Manifest":
@@ -55,7 +57,10 @@ class Manifest:
 
     def encode(self) -> bytes:
         """Return the manifest as JSON with the number of the state format."""
-        return json.dumps({"format": STATE_FORMAT, **plain(self)}, separators=(",", ":")).encode()
+        body = plain(self)
+        if not self.marks:
+            del body["marks"]
+        return json.dumps({"format": STATE_FORMAT, **body}, separators=(",", ":")).encode()
 
     def __post_init__(self) -> None:
         if self.written < 0:
@@ -63,8 +68,8 @@ class Manifest:
 
     @property
     def all_slices(self) -> tuple[Slice, ...]:
-        """The slices of all inputs."""
-        return tuple(itertools.chain(*self.slices))
+        """The slices of all inputs, and the marks of their rows."""
+        return (*itertools.chain(*self.slices), *self.marks.values())
 
 
 def written_manifest(data: bytes) -> Manifest:
@@ -96,8 +101,8 @@ def _manifest(data: bytes) -> Manifest:
     refuse_format(body.pop("format"))
     if body["writing"] is not None:
         refuse_rules(body["writing"]["version"])
-    # A state that a statement set has not changed may lack it.
-    found = typed(Manifest, {"histories": [], **body})
+    # A state that was begun before there were these lacks them.
+    found = typed(Manifest, {"histories": [], "marks": {}, **body})
     for each in found.all_slices:
         each.check()
     return found

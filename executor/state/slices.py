@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from wjoin.executor.blocks import concatenate, cut
+from wjoin.executor.state.marks import MATCHED, marks_of, without_marks
 from wjoin.executor.state.writing import Cutting, check_compression
 from wjoin.parts.kernels.runs import BoolArray, RunShape, SortedRun, select
 
@@ -167,9 +168,14 @@ def maintain(
     return _merge(Change(tuple(stay), tuple(write), tuple(remove)), shape, load, live, cutting)
 
 
-def read_slice(stored: Slice, shape: RunShape, store: SliceStore) -> SortedRun:
-    """Return the rows of a slice in the order of a shape."""
+def read_slice(
+    stored: Slice, shape: RunShape, store: SliceStore, marks: Slice | None = None, *, marked: bool = False
+) -> SortedRun:
+    """Return the rows of a slice in the order of a shape; where they are ``marked`` with their ``marks``."""
     batch = store.load(stored)
+    if marked:
+        none = pa.array(np.zeros(batch.num_rows, bool))
+        batch = batch.append_column(MATCHED, none if marks is None else store.load(marks).column(MATCHED))
     if stored.order != shape.order_name:
         return shape.sort(batch)
     return shape.read(batch, (stored.earliest, stored.latest))
@@ -227,12 +233,34 @@ def _size(each: Slice | SortedRun) -> int:
 
 
 def write_slices(
-    store: SliceStore, names: Iterator[int], shape: RunShape, run: SortedRun, cutting: Cutting
+    store: SliceStore,
+    names: Iterator[int],
+    shape: RunShape,
+    run: SortedRun,
+    cutting: Cutting,
+    marks: dict[str, Slice] | None = None,
 ) -> Iterator[Slice]:
-    """Write a run as slices that are not much larger than a large one."""
+    """Write a run as slices that are not much larger than a large one.
+
+    ``marks`` gets those of rows that have some, by the names of the slices.
+    """
     for batch in cut(run.batch, max(1, run.rows), 2 * cutting.large_slice):
-        part = shape.read(batch)
-        name = str(next(names))
-        stored = store.save(name, batch, cutting)
+        part, name = shape.read(batch), str(next(names))
+        stored = store.save(name, without_marks(batch), cutting)
         of = (part.rows, stored.size, *part.span, shape.order_name)
         yield Slice(name, *of, stored.digest, stored.pieces, stored.compression)
+        if marks is not None:
+            marks |= write_marks(store, names, name, part, cutting)
+
+
+def write_marks(
+    store: SliceStore, names: Iterator[int], slice_: str, run: SortedRun, cutting: Cutting
+) -> dict[str, Slice]:
+    """Write the marks of the rows of a slice, nothing where none is set; return them by its name."""
+    marks = marks_of(run)
+    if not marks.any():
+        return {}
+    name = str(next(names))
+    stored = store.save(name, run.batch.select([MATCHED]), cutting)
+    of = (run.rows, stored.size, 0, 0, MATCHED, stored.digest, stored.pieces, stored.compression)
+    return {slice_: Slice(name, *of)}

@@ -16,7 +16,8 @@ class Role(IntEnum):
     """As what a worker gets rows: to keep them for later ones, to begin results with them, or both.
 
     ``PASSED``: neither; they are beyond what can join, and only counted. ``VISIT`` and ``COPY`` are PROBE and
-    BOTH of rows that another worker gets, too, and counts.
+    BOTH of rows that another worker gets, too, and counts. ``ALONE``: neither; they meet no row, and are
+    results of an outer join by themselves.
     """
 
     PASSED = 0
@@ -25,6 +26,7 @@ class Role(IntEnum):
     BOTH = 3
     VISIT = 6
     COPY = 7
+    ALONE = 8
 
     @property
     def stores(self) -> bool:
@@ -39,7 +41,7 @@ class Role(IntEnum):
     @property
     def counts(self) -> bool:
         """Whether the worker is the one that counts the rows."""
-        return self in (Role.PASSED, Role.PROBE, Role.BOTH)
+        return self in (Role.PASSED, Role.PROBE, Role.BOTH, Role.ALONE)
 
 
 @dataclass(frozen=True)

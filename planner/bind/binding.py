@@ -1,13 +1,15 @@
 """A SELECT block and the schemas of its relations to a bound block: every name has its column."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.join_kinds import JoinKind
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import FromItem, LateralView, SelectBlock
 from wjoin.grammar.tokens import Kind, scan
 from wjoin.planner.bind.event_time import EventTimes, event_times
+from wjoin.planner.bind.outer_joins import kind_of_join, refuse_undecided
 from wjoin.planner.bind.select_list import Reads, ResultColumn, bind_select_list, bind_tail
 from wjoin.planner.bind.written import Written
 from wjoin.planner.catalog import Relation
@@ -31,7 +33,8 @@ class BoundSelect:
     """A bound block.
 
     ``reads`` are the columns that the rest of the statement takes from the join, ``outputs`` the columns of
-    its result, ``laterals`` the texts of the LATERAL VIEWs over the joined rows.
+    its result, ``laterals`` the texts of the LATERAL VIEWs over the joined rows; ``kind`` is that of the
+    join.
     """
 
     sources: tuple[ScopeItem, ...]
@@ -42,6 +45,7 @@ class BoundSelect:
     edits: tuple[Edit, ...]
     outputs: tuple[ResultColumn, ...]
     laterals: tuple[str, ...] = ()
+    kind: JoinKind = JoinKind.INNER
 
 
 def bind(
@@ -59,21 +63,29 @@ def bind(
     sources = _sources(text, block.items, relations)
     times = event_times(text, sources, parameters, block.window)
     visible, pairs = visible_columns(text, sources, block.using)
-    laterals, generators = _laterals(text, block.laterals, Scope(sources, visible))
-    scope = Scope(sources, visible, block.laterals)
-    listed, outputs = bind_select_list(text, block.select_list, scope)
-    conjuncts: list[Conjunct] = [using_equality(pair, sources) for pair in pairs]
     static = static_relations(sources, times)
-    conjuncts += [
-        bind_conjunct(text, each, scope, parameters, predicates, static) for each in block.conjuncts
-    ]
+    kind = kind_of_join(sources, static, block)
+    inside = Scope(sources, visible, block.laterals)
+    if kind.one_sided:
+        shown = Scope(sources[:1], tuple(each for each in visible if each.stream == 0), block.laterals)
+    else:
+        shown = inside
+    laterals, generators = _laterals(text, block.laterals, replace(shown, laterals=()))
+    listed, outputs = bind_select_list(text, block.select_list, shown)
+    conjuncts: list[Conjunct] = [using_equality(pair, sources) for pair in pairs]
+    for made, (*_, span) in zip(conjuncts, pairs, strict=True):
+        refuse_undecided(kind, made, span, sources)
+    for each in block.conjuncts:
+        scope = shown if each.on is None else inside
+        conjuncts.append(bind_conjunct(text, each, scope, parameters, predicates, static, kind))
+        refuse_undecided(kind, conjuncts[-1], each.span, sources)
     _refuse_unjoined(sources, times, conjuncts)
     if before is not None:
         conjuncts = before.arranged(conjuncts, [each.name for each in sources])
     after = Reads((), frozenset(), ())
     if block.tail.of(text).strip():
         distinct = _is_distinct(text, block)
-        after = bind_tail(text, block.tail, scope, outputs, distinct=distinct)
+        after = bind_tail(text, block.tail, shown, outputs, distinct=distinct)
     residual = [each for each in conjuncts if isinstance(each, Residual)]
     return BoundSelect(
         sources=sources,
@@ -91,6 +103,7 @@ def bind(
         edits=(*listed.edits, *after.edits),
         outputs=outputs,
         laterals=laterals,
+        kind=kind,
     )
 
 

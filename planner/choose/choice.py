@@ -9,12 +9,13 @@ from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import SelectBlock
 from wjoin.parts.kernels.kernel import Refusal
 from wjoin.parts.kernels.registry import KERNELS, kernels_of, refusal_of
+from wjoin.parts.kernels.runs import Order
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Placement
 from wjoin.planner.catalog import Relation
 from wjoin.planner.choose.held_streams import entered
 from wjoin.planner.choose.native_method import native_refusal
-from wjoin.planner.choose.placements import Capacity, Placements, placements
+from wjoin.planner.choose.placements import Capacity, Placements, placements, plain
 from wjoin.planner.plan.physical import Bounds, Method, Passes, PhysicalPlan, Shipping, Stage
 from wjoin.planner.plan.reach import reach
 from wjoin.planner.shape.decompose import Decomposition
@@ -107,12 +108,55 @@ def options(
         _require_native(method, wishes, refusal)
         # Session defaults of what wjoin's own stages choose do not matter to Spark's joins.
         wishes = {"METHOD": method}
+    if plan.optional:
+        return _of_outer(wishes, plan, graph, refusal, streaming=any(each.streaming for each in relations))
     return Alternatives(
         _bounds(wishes.get("BOUNDS"), graph, plan.staged),
         _kernels(wishes.get("ALGORITHM"), plan.stages),
         _placements(wishes.get("ROUTE"), plan, _wished_room(block, wishes.get("ROUTE"), room), kept),
         _passes(wishes.get("PASSES"), graph),
         *_methods(wishes, relations, native=bool(draft.stages) and refusal is None),
+    )
+
+
+def _of_outer(
+    wishes: Mapping[str, Wish],
+    plan: PhysicalPlan,
+    graph: WindowGraph,
+    refusal: tuple[str, str] | None,
+    *,
+    streaming: bool,
+) -> Alternatives:
+    """Return the values for a join that is not an inner one: on streams by one worker for each key."""
+    method, bounds, route = wishes.get("METHOD"), wishes.get("BOUNDS"), wishes.get("ROUTE")
+    only = Method.MULTIWAY if streaming else Method.NATIVE
+    kind = plan.kind.value
+    if not streaming and refusal is not None:
+        raise WJoinError("WJ107", f"a {kind} JOIN of tables is Spark's own: {refusal[0]}")
+    if method is not None and method.part != only.value and method.span is not None:
+        raise method.refused(f"Spark's own joins run a {kind} JOIN of tables", "leave it out")
+    if bounds is not None and bounds.part != Bounds.EXACT.value and bounds.span is not None:
+        raise bounds.refused(f"a {kind} JOIN needs exact bounds to decide", "leave it out")
+    if route is not None and route.span is not None:
+        raise route.refused(f"a {kind} JOIN needs all partners of a row on one worker", "leave it out")
+    algorithm = wishes.get("ALGORITHM")
+    if algorithm is not None and algorithm.span is None:
+        # What a session prefers is for joins that can have it.
+        algorithm = None
+    # The marks of rows lie in the order of these, which a restart must find again.
+    kernels = tuple(
+        tuple(each for each in own if all(KERNELS[name].order is Order.KEY for name in each))
+        for own in _kernels(algorithm, plan.stages)
+    )
+    if streaming and algorithm is not None and not all(kernels):
+        remedy = "use ALGORITHM(HW), or leave it out"
+        raise algorithm.refused(f"a {kind} JOIN needs rows in the order of their keys", remedy)
+    return Alternatives(
+        (Bounds.EXACT,),
+        kernels,
+        tuple((plain(stage),) for stage in plan.stages),
+        _passes(wishes.get("PASSES"), graph),
+        (only,),
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from wjoin.grammar.join_kinds import JoinKind
 from wjoin.parts.routes.registry import ROUTES, applicable
 from wjoin.parts.routes.route import Placement
 from wjoin.planner.cost.psp import even
@@ -79,7 +80,11 @@ def plain(stage: Stage) -> Placement:
 
 def _applicable(stage: Stage) -> tuple[str, ...]:
     near, hop = bool(closed_bands(stage)), not isinstance(stage, Join)
-    return applicable(keyed=stage.keyed, inputs=len(stage.inputs), near=near, hop=hop)
+    found = applicable(keyed=stage.keyed, inputs=len(stage.inputs), near=near, hop=hop)
+    if isinstance(stage, Join) and stage.kind is not JoinKind.INNER:
+        # One worker has all partners of a row.
+        return tuple(name for name in found if not ROUTES[name].slices) or found
+    return found
 
 
 def worker_numbers(room: Capacity, *, wished: bool) -> tuple[int | None, ...]:

@@ -107,3 +107,30 @@ def arithmetic_type(operator: str, first: str, second: str) -> str | None:
     if operator == "*":
         return decimal_type(left + right + 1, left_part + right_part)
     return None
+
+
+_APART = frozenset({"and", "or", "not", "case", "cast", "floor"})
+"""What does not bring the values of its arguments to one type."""
+
+
+def is_exact(expression: Expression) -> bool:
+    """Return whether a condition can be told to be true or not, but for overflows and divisions by zero.
+
+    DECIMAL and FLOAT are reckoned in DOUBLE, which is not always the last word.
+    """
+    if isinstance(expression, Constant):
+        return True
+    if _rounded(expression.type):
+        return False
+    if isinstance(expression, Input):
+        return True
+    first, *others = expression.arguments
+    if expression.function not in _APART:
+        kinds = [common_type(first.type, each.type) for each in others]
+        if any(kind is None or _rounded(kind) for kind in kinds):
+            return False
+    return all(map(is_exact, expression.arguments))
+
+
+def _rounded(kind: str) -> bool:
+    return kind == "float" or is_decimal(kind)

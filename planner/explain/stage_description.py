@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator, Sequence
 
+from wjoin.grammar.join_kinds import JoinKind
 from wjoin.parts.kernels.registry import KERNELS, meaning_of, name_of
 from wjoin.parts.kernels.runs import Order
 from wjoin.parts.routes.registry import ROUTES
@@ -26,6 +27,7 @@ from wjoin.planner.plan.physical import Gather, Join, Method, PhysicalPlan, Stag
 from wjoin.planner.plan.probes import chosen_orders, kept_for
 from wjoin.planner.plan.slicing import SLICES_OF_A_WINDOW, kept_anywhere, roles, slicing
 from wjoin.planner.planning import PlannedSelect
+from wjoin.planner.windows.lengths import human
 
 LYING = {
     Role.BOTH: Lying.KEEPS,
@@ -79,9 +81,29 @@ def stage_entry(planned: PlannedSelect, number: int) -> doc.StageEntry:
         warning="" if plan.method is Method.NATIVE else ROUTES[stage.placement.route].warning,
         calls=tuple(_call(plan, each) for each in of_kind(stage.checks, PredicateCheck)),
         # Partial results of the same streams lie alike, whatever began them.
-        notes=tuple(dict.fromkeys(_slices(plan, stage))),
+        notes=tuple(dict.fromkeys((*_kind(plan, stage), *_slices(plan, stage)))),
         dealt=_dealt(plan, stage),
     )
+
+
+def _kind(plan: PhysicalPlan, stage: Stage) -> Iterator[str]:
+    """Yield what a join that is not an inner one gives, and when a row without a partner comes."""
+    if not isinstance(stage, Join) or stage.kind is JoinKind.INNER:
+        return
+    yield f"a {stage.kind.value} JOIN"
+    for each in stage.inputs if plan.streaming else ():
+        (member,) = each.members
+        if member not in stage.kind.preserved:
+            continue
+        alias, (rule,) = plan.streams[member].alias, each.retention
+        ((_, far),) = rule.distances
+        other = plan.streams[rule.stream].alias
+        when = f"when {other}'s watermark passes ts + {human(far or 0, plan.time_kind)}"
+        when = "never" if far is None else when
+        if stage.kind.alone:
+            yield f"a row of {alias} without a partner comes {when}"
+        else:
+            yield f"a row of {alias} comes with its first partner, and is forgotten {when}"
 
 
 def _route(stage: Stage) -> str:

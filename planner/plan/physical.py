@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 
+from wjoin.grammar.join_kinds import JoinKind
 from wjoin.parts.routes.route import Placement
 from wjoin.planner.plan.checks import Band, Check, Operand, of_kind
 from wjoin.planner.plan.steps import Probe
@@ -116,6 +117,7 @@ class StreamScan:
     ``ahead``: how many microseconds later than its micro-batch a row of it may be, None where that is not
     declared (see ``planner.planning.ahead``). ``site``: how it travels, None where it is not at a site.
     ``shedding``: by which model it is shed, None where it is as the session says (``planner.plan.shedding``).
+    ``meets``: conditions without which a row meets no other, but is in the results of an outer join.
     """
 
     alias: str
@@ -128,6 +130,7 @@ class StreamScan:
     ahead: int | None = None
     site: SiteScan | None = None
     shedding: str | None = None
+    meets: tuple[str, ...] = ()
 
     @property
     def dated(self) -> bool:
@@ -279,7 +282,14 @@ class _Common:
 
 @dataclass(frozen=True)
 class Join(_Common):
-    """A join of two or more inputs, each of which meets all others, on one set of workers."""
+    """A join of two or more inputs, each of which meets all others, on one set of workers.
+
+    ``kind``: what becomes of rows of two streams without a partner; ``on`` are then the conditions of ON, in
+    SQL over their aliases.
+    """
+
+    kind: JoinKind = JoinKind.INNER
+    on: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -344,7 +354,7 @@ class Output:
 
     ``sink`` is the name by which a statement reads the rows. ``columns`` are the scan columns that it reads.
     Where there are ``windows``, a result must be inside one of them as a whole; all are inside those of the
-    plan. ``optional`` are the streams of which a result need not have a row; the executor refuses that yet.
+    plan. ``optional`` are the streams of which a result need not have a row.
     ``history``: whether it has the results among the rows that a state had before, too, once.
     ``match`` names the match functions that the statement uses (``time``, ``start``, ``span``).
     ``match_delay`` is how far MATCH_TIME of a result may lie behind the greatest one already emitted, None
@@ -406,6 +416,12 @@ class PhysicalPlan:
     def optional(self) -> frozenset[int]:
         """The streams of which a result of some output need not have a row."""
         return frozenset().union(*(each.optional for each in self.outputs))
+
+    @property
+    def kind(self) -> JoinKind:
+        """The kind of the join: of two streams alone it may be another one than an inner join."""
+        last = self.stages[-1] if self.stages else None
+        return last.kind if isinstance(last, Join) else JoinKind.INNER
 
     def needs(self, streams: Collection[int]) -> bool:
         """Return whether every result has rows of some streams, which come together."""

@@ -95,7 +95,9 @@ def changed(
     plan = replace(plan, outputs=outputs)
     last = plan.stages[-1]
     if not members:
-        plan = plan.with_stage(len(plan.stages) - 1, replace(last, probes=()))
+        # The rows that an outer join keeps go on to be marked.
+        if not plan.optional:
+            plan = plan.with_stage(len(plan.stages) - 1, replace(last, probes=()))
     elif narrow:
         # Where the first statements had a pass for each of their windows, these have one.
         alternatives = tuple(dict.fromkeys(one for each in windows for one in each)) if plan.apart else ()

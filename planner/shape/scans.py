@@ -64,7 +64,7 @@ class ScanBuilder:
         """The parts of the key that each code stands for."""
         return tuple(self._keys)
 
-    def scan(self, filters: tuple[str, ...]) -> StreamScan:
+    def scan(self, filters: tuple[str, ...], meets: tuple[str, ...] = ()) -> StreamScan:
         """Return what was collected."""
         return StreamScan(
             alias=self._source.name,
@@ -76,4 +76,5 @@ class ScanBuilder:
             streaming=self._source.relation.streaming,
             ahead=None if self._time is None else self._time.ahead,
             shedding=None if self._time is None else self._time.shedding,
+            meets=meets,
         )

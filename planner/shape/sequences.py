@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
+from wjoin.grammar.join_kinds import JoinKind
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.bind.binding import BoundSelect
 from wjoin.planner.choose.choice import wished_route
@@ -33,6 +34,7 @@ def sequences(planning: Planning) -> Planning:
         paired = (pairs for each in whole for pairs in in_pairs(each, links))
         drafts = tuple(dict.fromkeys([*drafts, *paired]))
     hopping = several if wished is None else ROUTES[wished].hops
+    hopping = hopping and bound.kind is JoinKind.INNER
     return replace(planning, whole=whole, drafts=drafts, hopping=hopping)
 
 

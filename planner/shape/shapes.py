@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from wjoin.grammar.join_kinds import JoinKind
 from wjoin.planner.bind.binding import BoundSelect
 from wjoin.planner.bind.event_time import undated
 from wjoin.planner.conditions.conjuncts import ColumnComparison, Residual, Side, comparable
@@ -15,6 +16,7 @@ from wjoin.planner.shape.decompose import Decomposition
 from wjoin.planner.shape.hops import can_hop, in_hops
 from wjoin.planner.shape.join_keys import KeyPart, can_be_key
 from wjoin.planner.shape.lookups import Lookup, lookups
+from wjoin.planner.shape.outer_stage import outer_stage, outer_undated
 from wjoin.planner.shape.scans import ScanBuilder
 from wjoin.planner.shape.shape import LaterCondition, Shape
 from wjoin.planner.shape.shipping import with_sites
@@ -52,15 +54,18 @@ def _shape(planning: Planning, draft: Decomposition) -> Shape:
     late = [pair for pair, comparison in compared if comparison is None]
     unusable = [each.equality for each in planning.equalities if not can_be_key(each.common)]
     later = [each for each in bound.conjuncts if isinstance(each, Residual)]
+    inner = bound.kind is JoinKind.INNER
     residual = (
-        *(LaterCondition(each.text, _unread(each, static)) for each in later),
+        *(LaterCondition(each.text, _unread(each, static)) for each in later if inner or each.on is None),
         *(
             LaterCondition(f"{first.text} = {second.text}", "an equality that is not a join key")
             for first, second in late
+            if inner
         ),
         *(
             LaterCondition(f"{each.left.text} = {each.right.text}", "values that cannot be a key")
             for each in unusable
+            if inner
         ),
     )
     conditions = [
@@ -70,24 +75,36 @@ def _shape(planning: Planning, draft: Decomposition) -> Shape:
     late_sides += [side for each in unusable for side in (each.left, each.right)]
     scans = _scans(bound, late_sides, joins)
     staged = stages(draft, [*planning.indexes, *checks, *conditions, *planning.calls], scans)
-    own_filters = [
-        tuple(each.text for each in planning.filters if each.stream == stream) for stream in range(len(scans))
-    ]
-    streams = tuple(scan.scan(own) for scan, own in zip(scans, own_filters, strict=True))
+    streams = tuple(
+        scan.scan(
+            *(
+                tuple(
+                    each.text
+                    for each in planning.filters
+                    if each.stream == stream and each.lets_meet(bound.kind) is guards
+                )
+                for guards in (False, True)
+            )
+        )
+        for stream, scan in enumerate(scans)
+    )
+    if not inner:
+        staged = (outer_stage(planning, staged, [*late_sides]),)
     output = Output(
         sink=planning.request.placeholder,
         columns=tuple(
             (stream, number)
             for stream, scan in enumerate(streams)
             for number, column in enumerate(scan.columns)
-            if column.output is not None
+            if column.output is not None and not (stream and bound.kind.one_sided)
         ),
         windows=graph.alternatives,
         match=bound.matches,
         match_delay=match_delay(
             [None if time is None else time.delay for time in bound.times], graph.windows, static
         ),
-        undated=undated(bound.sources, bound.times),
+        undated=undated(bound.sources, bound.times) or outer_undated(bound.kind),
+        optional=bound.kind.optional,
     )
     plan = PhysicalPlan(
         streams=streams,

@@ -14,6 +14,7 @@ from wjoin.executor import sifting
 from wjoin.executor.conditions import prepared
 from wjoin.executor.sifting import Sieve, sifted, worth_sifting
 from wjoin.parts.kernels.candidates import Candidates
+from wjoin.planner.conditions.expressions import is_exact
 from wjoin.planner.conditions.readable import ReadCondition, Unread
 
 ARROW = {
@@ -115,8 +116,8 @@ SMALL_COLUMNS = ("i", "l", "d", "s", "b")
         ("a.i / b.i > 1", [1, 3, 1], [0, 2, 2], [True, True, False]),
         ("a.i % b.i = 1", [1, 3, -3], [0, 2, 2], [True, True, False]),
         # NaN is above all numbers, and equal to itself.
-        ("a.d > b.d", [float("nan"), 1.0, 1.0], [1.0, float("nan"), 0.5], [True, True, True]),
-        ("sqrt(a.d) < b.d", [-1.0, 4.0, 4.0], [1.0, 1.0, 3.0], [True, False, True]),
+        ("a.d > b.d", [float("nan"), 1.0, 1.0], [1.0, float("nan"), 0.5], [True, False, True]),
+        ("sqrt(a.d) < b.d", [-1.0, 4.0, 4.0], [1.0, 1.0, 3.0], [False, False, True]),
         # NULL is not true, nor is its opposite.
         ("NOT (a.i = b.i)", [None, 1, 1], [1, 1, 2], [False, False, True]),
         ("a.i = b.i OR a.i IS NULL", [None, 1, 1], [1, 1, 2], [True, True, False]),
@@ -234,3 +235,31 @@ def test_all_pairs_of_edges_keep_their_order() -> None:
         if n // 2 <= row < n // 2 + 70 and left[n] != right[row]
     ]
     assert list(zip(kept.tuples.tolist(), kept.first.tolist(), strict=True)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "exact"),
+    [
+        ("a.d > b.d", True),
+        ("abs(a.d - b.d) < 2.5", True),
+        ("a.s < b.s OR a.i IS NULL", True),
+        ("a.i IN (b.i, 3)", True),
+        ("a.m > b.m", False),
+        ("a.f > b.f", False),
+        ("a.i > b.i + 0.5", False),
+        ("NOT (a.i = b.i AND a.m = 1)", False),
+    ],
+)
+def test_what_can_be_decided_is_told(text: str, exact: bool) -> None:
+    assert is_exact(known(text).expression) is exact
+
+
+def test_only_what_spark_alone_knows_is_undecided() -> None:
+    condition = known("a.l + b.l > 0 AND a.d >= b.d")
+    tables = {
+        "a": {**dict.fromkeys(TYPES, [None] * 4), "l": [2**63 - 1, 1, -5, None], "d": [float("nan")] * 4},
+        "b": {**dict.fromkeys(TYPES, [None] * 4), "l": [1, 1, 1, 1], "d": [float("nan"), 1.0, 1.0, 1.0]},
+    }
+    test = prepared(condition.expression, columns(condition, tables))
+    assert test.undecided().tolist() == [True, False, False, False]
+    assert test.at(test.inputs).tolist() == [True, True, False, False]

@@ -36,8 +36,10 @@ MORE = {
         WHERE A.obj_id = B.obj_id AND Z.obj_id = B.obj_id AND A.row_id % 2 = 0""",
     "pairs": """SELECT A.row_id AS a, B.row_id AS b FROM camera1 A, camera2 B WINDOW (A, B) = 1 SECOND
         WHERE A.obj_id = B.obj_id""",
+    "alone": """SELECT A.row_id AS a, B.row_id AS b FROM camera1 A FULL JOIN camera2 B
+        ON A.obj_id = B.obj_id AND B.row_id % 3 = 0 WINDOW (A, B) = 1 SECOND""",
 }
-"""The other statements of a set: one that shares the join, and one that does not."""
+"""The other statements of a set: one that shares the join, one that does not, and one that cannot."""
 
 CAMERAS = ("camera1", "camera2", "camera3")
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from tests.kit.planned import stream_of
 from tests.plans.catalogue import plan
 from wjoin.planner.choose.native_method import native_refusal
 from wjoin.planner.plan.edges import result_columns
@@ -82,7 +83,8 @@ def test_sparks_own_joins_make_no_results_that_lack_a_row() -> None:
     outer = dataclasses.replace(planned.output, optional=frozenset({1}))
     padded = dataclasses.replace(planned.physical, outputs=(outer,))
     assert native_refusal(planned.physical, draft, graph, ()) is None
-    assert native_refusal(padded, draft, graph, ()) is not None
+    streams = [stream_of({"v": "int"})]
+    assert native_refusal(padded, draft, graph, streams) is not None
 
 
 def test_a_statement_reads_the_output_of_its_own_name_in_a_plan_of_several() -> None:

@@ -60,13 +60,6 @@ def test_two_outputs_have_windows_and_columns_of_their_own(spark: SparkSession) 
     assert len(expected("A.v", 3, 5)) > 20
 
 
-def test_a_plan_with_results_that_lack_a_row_of_some_stream_is_refused() -> None:
-    planned = plan("SELECT A.v FROM ticks A, ticks B WINDOW = 5 WHERE A.v = B.v")
-    outer = dataclasses.replace(planned.output, optional=frozenset({1}))
-    with pytest.raises(ValueError, match="outer join"):
-        compile_plan(dataclasses.replace(planned.physical, outputs=(planned.output, outer)), [])
-
-
 @pytest.mark.long
 def test_one_query_writes_two_outputs_of_each_micro_batch(spark: SparkSession, tmp_path: Path) -> None:
     both = of_two(streaming=True)

@@ -17,7 +17,7 @@ NARROW = """INSERT INTO narrow SELECT A.n AS first, B.n AS then FROM one A, two 
 NARROW_MEANT = "SELECT A.n, B.n FROM one A, two B WHERE A.k = B.k AND B.n - A.n BETWEEN -1 AND 2"
 
 
-@pytest.fixture(params=["files", "spark"])
+@pytest.fixture(params=["files", pytest.param("spark", marks=pytest.mark.long)])
 def streams(session: wjoin.Session, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Streams]:
     session.context.settings.set("wjoin.state", request.param)
     found = Streams(session, tmp_path, Random(5))
@@ -66,6 +66,7 @@ def test_a_running_set_gets_and_loses_statements(streams: Streams) -> None:
     assert all(each.failed is None for each in streams.session.running)
 
 
+@pytest.mark.long
 def test_a_statement_with_history_has_the_results_of_the_state(streams: Streams) -> None:
     settled(streams)
     with pytest.warns(WJoinWarning, match="WJ821"):
@@ -82,6 +83,7 @@ def test_a_statement_with_history_has_the_results_of_the_state(streams: Streams)
         streams.session.sql(f"ALTER STATEMENT SET changing ADD {ALIKE[1]} WITH HISTORY")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("home", ["files", "spark"])
 def test_a_history_is_complete_from_the_time_that_is_told(
     session: wjoin.Session, tmp_path: Path, home: str
@@ -138,6 +140,7 @@ def test_a_history_of_rows_on_several_workers(session: wjoin.Session, tmp_path: 
         each.stop()
 
 
+@pytest.mark.long
 def test_nothing_is_lost_or_doubled_while_rows_come(streams: Streams) -> None:
     def arrive() -> None:
         for _ in range(6):
@@ -165,6 +168,7 @@ REFUSED = [
 """Changes that cannot be, and what is said of them."""
 
 
+@pytest.mark.long
 def test_a_change_that_cannot_be_leaves_the_set_as_it_was(streams: Streams) -> None:
     for change, code, told in REFUSED:
         with pytest.raises(WJoinError, match=told) as refused:

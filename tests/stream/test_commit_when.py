@@ -100,6 +100,24 @@ def test_a_commit_that_fails_comes_later_and_once(streams: Streams, words: str) 
 
 
 @pytest.mark.long
+def test_a_first_commit_that_fails_can_come_later(streams: Streams) -> None:
+    streams.arrive(2)
+    close(streams, "day")
+    folder = streams.root / "far_out"
+    folder.mkdir()
+    (folder / "_spark_metadata").touch()
+    with pytest.raises(WJoinError, match="the sink far could not be written"):
+        streams.run(ALIKE)
+    (folder / "_spark_metadata").unlink()
+    streams.run(ALIKE)
+    assert committed(streams).total() > 5
+    close(streams, "day")
+    streams.arrive(1)
+    streams.run(ALIKE)
+    assert committed(streams) == streams.expected(EXPECTED["far"])
+
+
+@pytest.mark.long
 def test_what_waits_for_a_commit_is_told(streams: Streams) -> None:
     streams.arrive(2)
     streams.run(ALIKE)
@@ -111,6 +129,7 @@ def test_what_waits_for_a_commit_is_told(streams: Streams) -> None:
         streams.run(ALIKE)
 
 
+@pytest.mark.long
 def test_an_insert_by_itself_is_a_set_of_one(streams: Streams) -> None:
     declare(streams, "COMMIT WHEN one (n >= 0)")
     streams.arrive(2)

@@ -69,6 +69,7 @@ def test_a_function_gets_each_micro_batch_and_one_that_failed_again(streams: Str
     assert kept.total.total() > 10
 
 
+@pytest.mark.long
 def test_what_a_function_could_not_take_waits_while_others_go_on(streams: Streams) -> None:
     kept = Kept()
     streams.session.sink("far", kept)
@@ -82,6 +83,7 @@ def test_what_a_function_could_not_take_waits_while_others_go_on(streams: Stream
     assert kept.total == streams.expected(EXPECTED["far"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("script", tiers([ALONE, IN_A_SET], long=[ALONE]), ids=["alone", "in a set"])
 def test_the_join_sees_rows_that_a_function_does_not_read(streams: Streams, script: str) -> None:
     streams.session.sink("far", lambda rows, number: None)

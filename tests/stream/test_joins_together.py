@@ -32,7 +32,7 @@ def executed(session: wjoin.Session) -> str:
 def assert_as_duckdb(streams: Streams, meant: dict[str, str]) -> None:
     for name, query in meant.items():
         assert streams.found(name) == streams.expected(query), name
-        assert streams.found(name).total() > 10, name
+        assert streams.found(name).total() > 5, name
 
 
 OTHER_KEYS = {
@@ -74,9 +74,7 @@ def test_joins_with_other_keys_read_a_stream_once_and_shuffle_once(streams: Stre
     streams.arrive(3)
     explained = str(streams.session.explain(set_of(inserts(OTHER_KEYS))))
     assert "4 statements, 4 window joins, one query" in explained
-    assert (
-        "run in the same tasks, if their state is in files; read once for all of them: one, two" in explained
-    )
+    assert "run in the same tasks, if their state is in files; read once for several: one, two" in explained
     streams.run(inserts(OTHER_KEYS))
     plan = executed(streams.session)
     assert plan.count("FileScan") == 2
@@ -148,6 +146,9 @@ OF_TYPES = {
 }
 """Columns of many types, and their values."""
 
+AS_TEXT = "to_json(struct(*)) AS row"
+"""PySpark has no value for an interval of years and months."""
+
 
 @pytest.mark.long
 def test_values_of_every_type_come_through(session: wjoin.Session, tmp_path: Path) -> None:
@@ -156,17 +157,17 @@ def test_values_of_every_type_come_through(session: wjoin.Session, tmp_path: Pat
     spark = session.spark
     values = (f"{value} AS {column.split()[0]}" for column, value in OF_TYPES.items())
     rows = spark.range(60).selectExpr(*values).coalesce(1)
-    for name in ("left", "right"):
+    for name in ("lefts", "rights"):
         rows.write.parquet(str(tmp_path / name))
         session.sql(
             f"""CREATE STREAM {name} ({", ".join(OF_TYPES)}, WATERMARK FOR ts AS ts - INTERVAL 5 SECONDS)
                 USING parquet OPTIONS (path '{tmp_path / name}')"""
         )
     statements = {
-        "all_of_left": "SELECT A.* FROM left A, right B WINDOW (A, B) = 2 SECONDS WHERE A.k = B.k",
-        "all_of_right": """SELECT B.* FROM left A, right B WINDOW (A, B) = 3 SECONDS
+        "all_of_left": "SELECT A.* FROM lefts A, rights B WINDOW (A, B) = 2 SECONDS WHERE A.k = B.k",
+        "all_of_right": """SELECT B.* FROM lefts A, rights B WINDOW (A, B) = 3 SECONDS
             WHERE A.yes = B.yes AND A.d > 2""",
-        "some": """SELECT A.m, B.span, A.took, A.ts FROM left A, right B WINDOW (A, B) = 1 SECOND
+        "some": """SELECT A.m, B.span, A.took, A.ts FROM lefts A, rights B WINDOW (A, B) = 1 SECOND
             WHERE A.day = B.day""",
     }
     written = {}
@@ -177,9 +178,9 @@ def test_values_of_every_type_come_through(session: wjoin.Session, tmp_path: Pat
         texts = [f"INSERT INTO {name} {text}" for name, text in statements.items()]
         script = set_of(texts) if together else "; ".join(texts)
         session.run_script(script, checkpoint=str(tmp_path / f"checkpoints_{together}"))
+        found = {name: spark.read.parquet(str(tmp_path / f"{name}_{together}")) for name in statements}
         written[together] = {
-            name: Counter(map(str, spark.read.parquet(str(tmp_path / f"{name}_{together}")).collect()))
-            for name in statements
+            name: Counter(map(str, rows.selectExpr(AS_TEXT).collect())) for name, rows in found.items()
         }
     assert written[True] == written[False]
     assert all(rows.total() > 20 for rows in written[True].values())
@@ -209,10 +210,13 @@ NARROWER = (
 )
 
 
+@pytest.mark.long
 def test_statements_with_windows_unlike_each_other_have_a_probe_each(streams: Streams) -> None:
     """Also once the set has changed; the state is one."""
     streams.sinks([*NARROW_THEN_WIDE, "narrower"])
     streams.arrive(2)
+    for name in streams.names:
+        streams.session.sql(f"ALTER STREAM {name} SET STATISTICS (rate = 1000, distinct.k = 10)")
     text = set_of(inserts(NARROW_THEN_WIDE), "unlike")
     assert "a pass over the state for each alternative" in str(streams.session.explain(text))
     checkpoint = str(streams.root / "checkpoints")
@@ -234,6 +238,7 @@ def test_statements_with_windows_unlike_each_other_have_a_probe_each(streams: St
     assert_as_duckdb(streams, {"late": NARROW_THEN_WIDE["late"][1], "narrower": NARROWER[1]})
 
 
+@pytest.mark.long
 def test_joins_whose_state_spark_has_run_by_themselves(streams: Streams) -> None:
     streams.session.context.settings.set("wjoin.state", "spark")
     chosen = {name: OTHER_KEYS[name] for name in ("by_k", "by_j")}
@@ -242,3 +247,34 @@ def test_joins_whose_state_spark_has_run_by_themselves(streams: Streams) -> None
     streams.run(inserts(chosen))
     assert executed(streams.session).count("FileScan") == 4
     assert_as_duckdb(streams, meant(chosen))
+
+
+@pytest.mark.long
+def test_state_that_moves_into_files_goes_on_with_the_sources_that_the_checkpoint_knows(
+    streams: Streams,
+) -> None:
+    session, chosen = streams.session, {name: OTHER_KEYS[name] for name in ("by_k", "by_j")}
+    streams.sinks(list(chosen))
+    old, new = (str(streams.root / each) for each in ("checkpoints", "moved"))
+    session.context.settings.set("wjoin.state", "spark")
+    streams.arrive(2)
+    session.run_script(set_of(inserts(chosen)), checkpoint=old)
+    session.context.settings.set("wjoin.state", "files")
+    session.repartition(set_of(inserts(chosen)), old, new, 2)
+    streams.arrive(2)
+    session.run_script(set_of(inserts(chosen)), checkpoint=new)
+    assert executed(session).count("FileScan") == 4
+    assert_as_duckdb(streams, meant(chosen))
+
+
+@pytest.mark.long
+def test_joins_that_read_together_do_not_move_into_sparks_store(streams: Streams) -> None:
+    session, chosen = streams.session, {name: OTHER_KEYS[name] for name in ("by_k", "by_j")}
+    streams.sinks(list(chosen))
+    streams.arrive(1)
+    streams.run(inserts(chosen))
+    session.context.settings.set("wjoin.state", "spark")
+    old, new = (str(streams.root / each) for each in ("checkpoints", "moved"))
+    with pytest.raises(wjoin.WJoinError, match="read their streams together") as refused:
+        session.repartition(set_of(inserts(chosen)), old, new, 2)
+    assert refused.value.code == "WJ711"

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import wjoin
+from tests.tiers import tiers
 from wjoin.grammar.errors import WJoinError
 
 SCHEMA = pa.schema([("id", pa.int64()), ("batch", pa.int32()), ("ts", pa.timestamp("us", "UTC"))])
@@ -92,7 +93,7 @@ def stamp(at: int, micros: int = 0) -> str:
 INTO = "INSERT INTO kept SELECT id, batch, batch % 2 AS half FROM orders"
 
 
-@pytest.mark.parametrize("format", ["parquet", "json"])
+@pytest.mark.parametrize("format", tiers(["parquet", "json"], long=["json"]))
 def test_snapshots_by_commit_time(shop: Shop, format: str) -> None:
     shop.sink("kept", format, "PARTITIONED BY (half) RETAIN 1 DAY")
     shop.insert(INTO, 5)
@@ -138,6 +139,7 @@ def test_a_snapshot_in_a_window_join(shop: Shop) -> None:
     assert found == [(0,), (1,), (2,), (3,)]
 
 
+@pytest.mark.long
 def test_a_statement_set_keeps_results(shop: Shop) -> None:
     shop.sink("kept", "parquet", "RETAIN 1 DAY COMMIT EVERY 10 MILLISECONDS")
     shop.sink("plain", "parquet", "COMMIT EVERY 10 MILLISECONDS")
@@ -156,6 +158,7 @@ def test_a_statement_set_keeps_results(shop: Shop) -> None:
     assert refused.value.code == "WJ606"
 
 
+@pytest.mark.long
 def test_a_sink_that_keeps_for_good_again(shop: Shop) -> None:
     shop.sink("kept", "parquet", "RETAIN 1 MILLISECOND")
     shop.insert(INTO, 4)
@@ -170,6 +173,7 @@ def test_a_sink_that_keeps_for_good_again(shop: Shop) -> None:
     assert len(shop.rows("SELECT * FROM kept AS OF (now())")) == 32
 
 
+@pytest.mark.long
 def test_old_results_go(shop: Shop) -> None:
     shop.sink("kept", "parquet", "RETAIN 1 SECOND GRACE 1 SECOND")
     shop.insert("INSERT INTO kept SELECT id, batch FROM orders", 2)

@@ -121,6 +121,7 @@ def test_results_are_those_of_the_rows_whose_keys_are_kept(session: wjoin.Sessio
     assert written(tmp_path) == found
 
 
+@pytest.mark.long
 def test_each_key_of_a_cascade_is_judged(session: wjoin.Session, tmp_path: Path) -> None:
     write(tmp_path, "abc", files=4, rows=150)
     declare(session, tmp_path, "abc")
@@ -149,6 +150,7 @@ def last_decision(root: Path) -> dict[str, Any]:
     return decision
 
 
+@pytest.mark.long
 def test_rows_without_a_key_are_judged_by_themselves(session: wjoin.Session, tmp_path: Path) -> None:
     write(tmp_path, "ab", files=4, rows=300)
     declare(session, tmp_path, "ab")
@@ -190,7 +192,7 @@ def told_share(session: wjoin.Session, told: Sequence[warnings.WarningMessage]) 
     return lost, least, most
 
 
-@pytest.mark.parametrize("seed", tiers(range(6), long=range(3, 6)))
+@pytest.mark.parametrize("seed", tiers(range(6), long=range(1, 6)))
 def test_the_true_loss_is_inside_the_interval(session: wjoin.Session, tmp_path: Path, seed: int) -> None:
     write(tmp_path, "ab", files=4, rows=500, seed=seed)
     declare(session, tmp_path, "ab")
@@ -228,6 +230,7 @@ def started(rows: DataFrame, checkpoint: Path, found: Counter[Any], fails_at: in
     return query.trigger(availableNow=True).start()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("then", [{"wjoin.shedding": "off"}, {"wjoin.shedding_base": "0.9"}])
 def test_a_repeated_micro_batch_sheds_the_same_rows(
     session: wjoin.Session, tmp_path: Path, then: dict[str, str]
@@ -251,6 +254,7 @@ def test_a_repeated_micro_batch_sheds_the_same_rows(
     assert found == oracle(tmp_path, KEYED_ORACLE, {"a": condition, "b": condition})
 
 
+@pytest.mark.long
 def test_the_option_of_a_stream_is_before_the_setting(session: wjoin.Session, tmp_path: Path) -> None:
     write(tmp_path, "ab", files=3, rows=200)
     declare(session, tmp_path, "ab", b=", wjoin.shedding 'OFF'")
@@ -266,6 +270,7 @@ def test_the_option_of_a_stream_is_before_the_setting(session: wjoin.Session, tm
     assert refused.value.code == "WJ603"
 
 
+@pytest.mark.long
 def test_counts_are_of_each_stream_and_micro_batch(session: wjoin.Session, tmp_path: Path) -> None:
     write(tmp_path, "ab", files=3, rows=200)
     declare(session, tmp_path, "ab")
@@ -301,6 +306,7 @@ def test_a_state_above_its_limit_ends_the_query(
     assert written(tmp_path) == oracle(tmp_path, KEYED_ORACLE, {"a": "true", "b": "true"})
 
 
+@pytest.mark.long
 def test_a_state_at_its_limit_sheds(session: wjoin.Session, tmp_path: Path) -> None:
     write(tmp_path, "ab", files=6, rows=2000)
     declare(session, tmp_path, "ab")
@@ -329,6 +335,7 @@ def test_what_cannot_shed_says_so(
     assert refused.value.span is not None
 
 
+@pytest.mark.long
 def test_tables_are_never_shed(session: wjoin.Session, tmp_path: Path) -> None:
     write(tmp_path, "ab", files=2, rows=100)
     for name in "ab":
@@ -338,6 +345,7 @@ def test_tables_are_never_shed(session: wjoin.Session, tmp_path: Path) -> None:
     assert found == oracle(tmp_path, KEYED_ORACLE, {"a": "true", "b": "true"})
 
 
+@pytest.mark.long
 def test_a_statement_set_sheds(session: wjoin.Session, tmp_path: Path) -> None:
     write(tmp_path, "ab", files=3, rows=200)
     declare(session, tmp_path, "ab")

@@ -220,6 +220,7 @@ def assert_alike(streams: Streams) -> None:
         assert streams.found(name).total() > 10
 
 
+@pytest.mark.long
 def test_statements_over_the_same_streams_share_one_join(streams: Streams) -> None:
     streams.sinks(EXPECTED)
     streams.arrive(3)
@@ -270,6 +271,7 @@ def test_a_failure_between_two_sinks_loses_and_doubles_nothing(failing: Streams)
     assert_nothing_is_lost(failing)
 
 
+@pytest.mark.long
 def test_a_row_that_cannot_be_made_names_its_sink_and_leaves_no_file(streams: Streams) -> None:
     """The files of both are written in one job; none of the micro-batch counts, and none is left.
 
@@ -289,6 +291,7 @@ def test_a_row_that_cannot_be_made_names_its_sink_and_leaves_no_file(streams: St
     assert streams.found("near").total() > 0
 
 
+@pytest.mark.long
 def test_rows_for_a_sink_that_fails_wait_while_others_go_on(failing: Streams) -> None:
     with pytest.warns(WJoinWarning, match=r"WJ818.*in the set set_near wait \d micro-batches .*s=x"):
         failing.run(ALIKE, name=KEEP_OTHERS)
@@ -305,6 +308,7 @@ def test_rows_for_a_sink_that_fails_wait_while_others_go_on(failing: Streams) ->
     assert_nothing_is_lost(failing)
 
 
+@pytest.mark.long
 def test_a_sink_that_has_never_been_written_gets_what_waits(streams: Streams) -> None:
     streams.sinks(EXPECTED)
     folder = streams.root / "far_out"
@@ -322,6 +326,7 @@ def test_a_sink_that_has_never_been_written_gets_what_waits(streams: Streams) ->
     assert_nothing_is_lost(streams)
 
 
+@pytest.mark.long
 def test_no_more_rows_wait_for_a_sink_than_may(failing: Streams) -> None:
     failing.session.sql("SET wjoin.waiting = 1")
     with pytest.raises(WJoinError, match=r"the sink far could not be written: .*s=x"):
@@ -331,6 +336,7 @@ def test_no_more_rows_wait_for_a_sink_than_may(failing: Streams) -> None:
     assert_nothing_is_lost(failing)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("inserts", [ALIKE, ALIKE[:1]], ids=["two", "one"])
 def test_a_sink_that_shows_a_few_rows_has_the_join_see_all(streams: Streams, inserts: Sequence[str]) -> None:
     """Spark's console reads no more rows than it shows, and what is not read is not joined."""
@@ -365,6 +371,7 @@ def test_formats_and_partitions_are_those_of_the_sinks(streams: Streams) -> None
     assert {each.name for each in (root / "csv").glob("s=*")} == {"s=x", "s=y", "s=z"}
 
 
+@pytest.mark.long
 def test_a_set_goes_on_from_its_checkpoint_and_no_other_does(streams: Streams) -> None:
     streams.sinks(EXPECTED)
     streams.arrive(2)

@@ -228,7 +228,11 @@ class _Script:
         self.asked.queries.named(folder)
         if planned.kept.begun:
             with located(statement.span):
-                yield self._task(planned.kept, statement, planned.name, folder, joins_of(planned.parts))
+                task = self._task(planned.kept, statement, planned.name, folder, joins_of(planned.parts))
+                if planned.kept.together and not task.to_files:
+                    message = f"the joins of {planned.name} read their streams together, with state in files"
+                    raise WJoinError("WJ711", message, help="leave wjoin.state at auto or files")
+                yield task
 
     def _refuse_running(self, name: str, span: Span) -> None:
         """Refuse the checkpoint of a query of that name that runs: WJoinError WJ708."""

@@ -70,9 +70,11 @@ def output_delay(planned: PlannedSelect) -> int | None:
     A result is completed by a row of some stream i not older than M_i - delay_i, M_i being the
     greatest time seen on i. A member a then satisfies a >= t_i - between(a, i), and no emitted a
     exceeds M_i + between(i, a). A static relation's rows complete nothing. None when that has no
-    bound.
+    bound: of an outer join, a row that can have no partner comes at once, others wait for them.
     """
     plan = planned.physical
+    if plan.optional:
+        return None
     delays = []
     for a in (number for number, scan in enumerate(plan.streams) if scan.dated):
         for i in plan.staged:

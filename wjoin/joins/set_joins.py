@@ -147,20 +147,22 @@ def joins_of(parts: Sequence[SetJoin]) -> Joins:
     )
 
 
-def all_made(parts: Sequence[SetJoin], beside: Sequence[DataFrame] = ()) -> DataFrame:
+def run_together(parts: Sequence[SetJoin], kept: Kept) -> list[int]:
+    """Return the numbers of the joins of a set that run in the same tasks; none but several do."""
+    found = [number for number, part in enumerate(parts) if part.runs_with_others]
+    return found if len(found) > 1 and kept.together else []
+
+
+def all_made(parts: Sequence[SetJoin], kept: Kept, beside: Sequence[DataFrame] = ()) -> DataFrame:
     """Return what the joins of a set make, in one DataFrame, with rows ``beside`` that have numbers, too.
 
     Joins that can run with others do; what several of them read of one name is read once.
     """
     if len(parts) == 1 and not beside:
         return parts[0].made
-    together = {number: part.stages for number, part in enumerate(parts) if part.runs_with_others}
-    made = [made_of(together)] if len(together) > 1 else []
-    made += [
-        _numbered(part.made, number)
-        for number, part in enumerate(parts)
-        if len(together) < 2 or number not in together
-    ]
+    together = run_together(parts, kept)
+    made = [made_of({number: parts[number].stages for number in together})] if together else []
+    made += [_numbered(part.made, number) for number, part in enumerate(parts) if number not in together]
     first, *others = (*made, *beside)
     for each in others:
         first = first.unionByName(each, allowMissingColumns=True)

@@ -30,6 +30,9 @@ LAYOUTS = "layouts"
 IDENTITY = "identity"
 """The name under which it is kept what a checkpoint belongs to."""
 
+TOGETHER = "together"
+"""The name under which it is kept that the joins of a query read their streams together."""
+
 BEGUN = "statements"
 """The name under which it is kept with which statements the state began."""
 
@@ -92,17 +95,41 @@ class Kept:
         joins = self._identity.get("written", ()) if self._identity else ()
         return typed(Written, joins[join]) if join < len(joins) else None
 
-    def keep(self, layouts: Sequence[Layout], own: Mapping[str, Any], begun: Begun | None = None) -> None:
+    def keep(
+        self,
+        layouts: Sequence[Layout],
+        own: Mapping[str, Any],
+        begun: Begun | None = None,
+        *,
+        together: bool = False,
+    ) -> None:
         """Keep the layouts of state and the identity of a query that is about to start for the first time.
 
-        ``begun``: its statements in words, None for a query that no other statement can go on with. Raises
-        what Spark raises. A query that has begun keeps those it has.
+        ``begun``: its statements in words, None for a query that no other statement can go on with.
+        ``together``: whether its joins read their streams together. Raises what Spark raises. A query that
+        has begun keeps those it has.
         """
         if self._beside is not None and not self.begun:
             self._beside.write(IDENTITY, 1, own)
             self._beside.write(LAYOUTS, 1, plain(list(layouts)))
             if begun is not None:
                 self._beside.write(BEGUN, 1, plain(begun))
+            if together:
+                self._beside.write(TOGETHER, 1, True)
+
+    @cached_property
+    def together(self) -> bool:
+        """Whether the joins of the query may read their streams together: those of one that began so do.
+
+        Spark knows the sources of a query by their number and order.
+        """
+        if self._beside is None or not self.begun:
+            return True
+        try:
+            return self._beside.read(TOGETHER)[1] is True
+        except (*UNREACHABLE, ValueError) as error:
+            warn(KeptWarning(f"how {self._beside.folder} reads its streams is not known: {cause(error)}"))
+            return False
 
     def keep_sinks(
         self,

@@ -61,12 +61,11 @@ def decode_measured(number: int, value: Any) -> Recorded:
     """Read what a query has kept; None is nothing. Raises ValueError where it is anything else."""
     if value is None:
         return Recorded(number)
-    if not isinstance(value, dict) or not isinstance(value.get("joins"), list):
-        raise ValueError("no list of joins")
-    if not all(isinstance(each, dict) for each in value["joins"]):
+    # An earlier version kept the joins alone.
+    joins, busy = (value, None) if not isinstance(value, dict) else (value.get("joins"), value.get("busy"))
+    if not isinstance(joins, list) or not all(isinstance(each, dict) for each in joins):
         raise ValueError("not a list of joins")
-    joins = [{stream: typed(Measurement, body) for stream, body in each.items()} for each in value["joins"]]
-    busy = value.get("busy")
+    joins = [{stream: typed(Measurement, body) for stream, body in each.items()} for each in joins]
     return Recorded(number, joins, None if busy is None else typed(Busy, busy))
 
 

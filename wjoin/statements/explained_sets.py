@@ -8,7 +8,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.plurals import counted
 from wjoin.grammar.shown import shown_lines
 from wjoin.grammar.syntax import StatementSet
-from wjoin.joins.set_joins import Taker
+from wjoin.joins.set_joins import Taker, run_together
 from wjoin.planner.explain.cost import cost_text
 from wjoin.planner.explain.text import explain_text
 from wjoin.planner.figures import figure, size
@@ -53,17 +53,22 @@ def explain_set(asked: Asked, statement: StatementSet, mode: str) -> Explanation
 def _read_once(planned: PlannedSet) -> Iterator[str]:
     """Yield which streams several joins read once; if the home of their state is not known, on what terms."""
     known = planned.folder is not None
-    parts = [each for each in planned.parts if each.runs_with_others or (not known and each.stages.in_turn)]
-    readers = Counter(name for part in parts for name in set(part.stages.streams.values()))
+    chosen = run_together(planned.parts, planned.kept)
+    parts = [
+        part
+        for number, part in enumerate(planned.parts)
+        if number in chosen or (not known and part.stages.in_turn)
+    ]
+    readers = Counter(each for part in parts for each in dict.fromkeys(part.stages.read_at()))
     written = {
         name: part.rewriting.done[0].sources[stream].written
         for part in parts
         for stream, name in part.stages.streams.items()
     }
-    once = [written[name] for name, count in readers.items() if count > 1]
+    once = dict.fromkeys(written[name] for (name, _), count in readers.items() if count > 1)
     if once:
         terms = "" if known else ", if their state is in files"
-        yield f"  these joins run in the same tasks{terms}; read once for all of them: {', '.join(once)}"
+        yield f"  these joins run in the same tasks{terms}; read once for several: {', '.join(once)}"
 
 
 def _taken(taker: Taker) -> str:

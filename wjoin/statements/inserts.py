@@ -317,10 +317,12 @@ def prepare(
     kept: Kept,
     joins: Joins | None,
     begun: Begun | None = None,
+    *,
+    together: bool = False,
 ) -> None:
     """Make the checkpoint folder of a query, and keep beside it what must stay the same.
 
-    ``begun``: what is kept of its statements (``Kept.keep``).
+    ``begun`` and ``together``: what is kept of its statements (``Kept.keep``).
     """
     spark = asked.engine.spark
     if folder is not None and hasattr(spark, "_jsparkSession"):
@@ -328,7 +330,7 @@ def prepare(
         with asked.placed(span):
             Files.of(spark).make_own(folder)
     if joins is not None:
-        _keep(spark, span, kept, joins, begun)
+        _keep(spark, span, kept, joins, begun, together=together)
 
 
 def started(asked: Asked, writer: DataStreamWriter, starting: Starting) -> Running:
@@ -385,14 +387,17 @@ def _load(asked: Asked, run: str) -> Load | None:
     return Load(run, rules.interval, asking)
 
 
-def _keep(spark: SparkSession, span: Span, kept: Kept, joins: Joins, begun: Begun | None) -> None:
+def _keep(
+    spark: SparkSession, span: Span, kept: Kept, joins: Joins, begun: Begun | None, *, together: bool
+) -> None:
     """Keep the chosen layouts of state before there is any state, and see that what there is is whole.
 
     Raises WJoinError WJ607, WJ718 and WJ719.
     """
     kept.prepare_state(joins.plans.values())
     try:
-        kept.keep([planned.layout for planned in joins.planned], identity_of(spark, joins), begun)
+        layouts = [planned.layout for planned in joins.planned]
+        kept.keep(layouts, identity_of(spark, joins), begun, together=together)
     except UNREACHABLE as error:
         message = f"Spark cannot write beside the checkpoint: {first_line(error)}"
         raise WJoinError("WJ607", message, span=span) from error

@@ -57,7 +57,7 @@ def _fits(asked: Asked, insert: InsertInto, together: Sequence[InsertInto]) -> b
         if sink is None or any(insert.target[-1].matches(each.target[-1].name) for each in together):
             return False
         kept = Kept(asked.engine.spark, None, asked.settings.home())
-        for _, rows in Written.of(parts_of(asked, [SetStatement(insert, sink)], kept)).rows:
+        for _, rows in Written.of(parts_of(asked, [SetStatement(insert, sink)], kept), kept).rows:
             sink_of(sink, rows)
     except WJoinError:
         return False

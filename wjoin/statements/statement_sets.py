@@ -24,6 +24,7 @@ from wjoin.joins.set_joins import (
     joins_of,
     parts_of,
     rows_of,
+    run_together,
     without_rows,
 )
 from wjoin.measured.followed import settle
@@ -92,10 +93,10 @@ class Written:
     commits: Mapping[str, int]
 
     @classmethod
-    def of(cls, parts: Sequence[SetJoin]) -> "Written":
+    def of(cls, parts: Sequence[SetJoin], kept: Kept) -> "Written":
         """Return what the statements of joins write. Raises WJoinError WJ606 for what a set cannot run."""
         asked, numbers = parts[0].rewriting.asked, dict(committing(parts))
-        made = all_made(parts, [commit_rows(asked, each, number) for number, each in numbers.items()])
+        made = all_made(parts, kept, [commit_rows(asked, each, number) for number, each in numbers.items()])
         shape = without_rows(asked.engine.spark, made.schema)
         found = (
             (statement, rows_for(statement.sink, rows, statement.insert))
@@ -153,7 +154,7 @@ def plan_set(
         folder = asked.queries.name_folder(directory, name)
     kept = Kept(spark, folder, AUTO if moving else asked.settings.home(), moving=moving)
     parts = parts_of(asked, statements, kept)
-    planned = PlannedSet(name, statements, parts, Written.of(parts), folder, kept, histories=histories)
+    planned = PlannedSet(name, statements, parts, Written.of(parts, kept), folder, kept, histories=histories)
     if folder is not None and not moving:
         waiting = _waiting_rows(spark, folder)
         with located(statement.span):
@@ -167,7 +168,7 @@ def plan_set(
             refuse_other_commits(names, each)
             if sink.commit_when is not None:
                 committed = has_commits(names)
-            elif _has_rows(names):
+            if _has_rows(names):
                 # Its folder may be empty as all its rows wait.
                 committed = False
             with located(each.insert.target[-1].span):
@@ -189,7 +190,7 @@ def _on_checkpoint(asked: Asked, planned: PlannedSet, checkpoint: str) -> Planne
         parts = changed_parts(asked, planned.statements, planned.kept, *told, planned.histories)
         if parts is None:
             raise
-        written = Written.of(parts)
+        written = Written.of(parts, planned.kept)
         for statement, rows in written.rows:
             with located(statement.insert.target[-1].span):
                 refuse_columns(statement.sink, rows, planned.kept)
@@ -227,7 +228,8 @@ def start_set(
     joins = joins_of(planned.parts)
     columns = {statement.sink.name: columns_of(rows) for statement, rows in planned.written.rows}
     begun = begun_with(asked, planned.parts, columns)
-    prepare(asked, statement.span, folder, planned.kept, joins, begun)
+    together = bool(run_together(planned.parts, planned.kept))
+    prepare(asked, statement.span, folder, planned.kept, joins, begun, together=together)
     declared = {each.sink.name: each.sink for each in planned.statements}
     known = planned.kept.keep_sinks(
         columns, lambda name: last_logged(asked.engine.spark, declared[name]), planned.histories

@@ -1,0 +1,194 @@
+"""Outer and anti joins of two streams, of which one row in ten has no partner, against inner ones.
+
+    python benchmarks/outer_joins.py --rows 300000 --batches 8
+
+By wjoin and by Spark's own joins of streams, whose state is in memory (HDFS-backed). Every way runs in a
+process of its own, which practises first, reads the same files, and drops its results. Fails where the inner
+joins differ in the number of results: by when others are decided, Spark and wjoin differ at the end.
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import kit_path  # noqa: F401 (finds tests.kit)
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from run_system import common, forget
+from streams import DISORDER, ROWS_PER_SECOND, SCHEMA, START
+from systems import DELAY, plain_session
+from tables import aligned
+
+import wjoin
+
+KINDS = {"inner": "JOIN", "left": "LEFT JOIN", "anti": "LEFT ANTI JOIN"}
+WAYS = ("wjoin inner", "spark inner", "wjoin left", "spark left", "wjoin anti")
+"""Spark has no anti join of two streams in all its versions."""
+
+WINDOW = 10
+"""Seconds within which a partner comes."""
+
+
+def write(folder: Path, rows: int, batches: int) -> None:
+    """Write the files of both streams: each row of b has the id of one of a, but for one in ten."""
+    random = np.random.default_rng(48)
+    payload = np.array([f"label-{number:03}" for number in range(1000)])
+    for stream in "ab":
+        (folder / stream).mkdir(parents=True)
+        for batch in range(batches):
+            numbers = batch * rows + np.arange(rows)
+            times = START + numbers * (1_000_000 // ROWS_PER_SECOND) - random.integers(0, DISORDER, rows)
+            ids = numbers if stream == "a" else np.where(numbers % 10 > 0, numbers, -numbers - 1)
+            found = {
+                "id": ids,
+                "other": numbers % 7,
+                "ts": pa.array(times).cast(pa.timestamp("us", tz="UTC")),
+                "payload": payload[random.integers(0, 1000, rows)],
+            }
+            pq.write_table(pa.table(found), folder / stream / f"{batch:04}.parquet")
+
+
+def main() -> None:
+    """Measure all ways, or one of them in this process."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rows", type=int, default=300_000, help="of a micro-batch, both streams together")
+    parser.add_argument("--batches", type=int, default=8)
+    parser.add_argument("--practice", type=int, default=1, help="runs before those that count")
+    parser.add_argument("--runs", type=int, default=2)
+    parser.add_argument("--memory", default="4g", help="of Spark's heap")
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS)
+    parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.way is not None:
+        print(json.dumps(measured(options)))
+        return
+    with tempfile.TemporaryDirectory(prefix="wjoin-outer-") as folder:
+        write(Path(folder) / "data", options.rows // 2, options.batches)
+        found = {way: _in_a_process(way, Path(folder)) for way in options.ways}
+    rows = options.rows * options.batches
+    lines = [("way", "seconds", "rows/s", "of the inner join", "a micro-batch", "results", "state rows")]
+    for way, each in found.items():
+        inner = found.get(f"{way.split()[0]} inner", each)
+        lines.append(
+            (
+                way,
+                f"{each['seconds']:.2f}",
+                f"{rows / each['seconds']:,.0f}",
+                f"{inner['seconds'] / each['seconds']:.2f}",
+                f"{each['batch_ms']:.0f} ms",
+                f"{each['results']:,}",
+                f"{each['state']:,}",
+            )
+        )
+    print(aligned(lines))
+    for kind in KINDS:
+        both = {found[way]["results"] for way in found if way.endswith(kind)}
+        if kind == "inner" and len(both) > 1:
+            raise SystemExit(f"the results of {kind} joins differ: {both}")
+
+
+def _in_a_process(way: str, folder: Path) -> dict[str, Any]:
+    print(f"  {way} ...", file=sys.stderr, flush=True)
+    command = [sys.executable, __file__, *sys.argv[1:], "--way", way, "--folder", str(folder)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{way} has failed")
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+Work = Callable[[Path], tuple[Any, int]]
+"""Works off the streams with a folder of its own; gives the query's reports, and the rows of its state."""
+
+
+def measured(options: argparse.Namespace) -> dict[str, Any]:
+    """Return what one way takes."""
+    system, kind = options.way.split()
+    scratch = options.folder / options.way.replace(" ", "_")
+    scratch.mkdir()
+    spark, work = (_wjoin if system == "wjoin" else _spark)(options, kind, common(scratch, options.memory))
+    spark.sparkContext.setLogLevel("ERROR")
+    runs = []
+    for number in range(options.practice + options.runs):
+        began = time.perf_counter()
+        reports, state = work(scratch / str(number))
+        seconds = time.perf_counter() - began
+        later = [each for each in reports if each["batchId"] > 0 and each["numInputRows"]]
+        runs.append(
+            {
+                "seconds": seconds,
+                "batches": [each["durationMs"]["triggerExecution"] for each in later],
+                "results": sum(max(0, each["sink"]["numOutputRows"]) for each in reports),
+                "state": state,
+            }
+        )
+    kept = runs[options.practice :]
+    return {
+        "seconds": statistics.median(each["seconds"] for each in kept),
+        "batch_ms": statistics.median(ms for each in kept for ms in each["batches"]),
+        **{name: kept[-1][name] for name in ("results", "state")},
+    }
+
+
+def _wjoin(options: argparse.Namespace, kind: str, settings: dict[str, str]) -> tuple[SparkSession, Work]:
+    session = wjoin.connect(**settings)
+    for name in "ab":
+        session.sql(
+            f"""CREATE STREAM {name} ({SCHEMA}) USING parquet
+                OPTIONS (path '{options.folder / "data" / name}', maxFilesPerTrigger '1')
+                WATERMARK ts DELAY OF INTERVAL {DISORDER // 1_000_000} SECONDS"""
+        )
+    session.sql("CREATE SINK out USING noop")
+    columns = (
+        "a.id, a.ts, a.payload" if kind == "anti" else "a.id, a.ts, a.payload, b.ts AS b_ts, b.payload AS b"
+    )
+    text = f"""INSERT INTO out SELECT {columns} FROM a {KINDS[kind]} b ON a.id = b.id
+               WINDOW (a, b) = {WINDOW} SECONDS"""
+
+    def work(folder: Path) -> tuple[Any, int]:
+        session.run_script(text, once=True, checkpoint=str(folder))
+        running = session.running[-1]
+        return list(running.query.recentProgress), running.totals.total.rows_of_state
+
+    return session.spark, work
+
+
+def _spark(options: argparse.Namespace, kind: str, settings: dict[str, str]) -> tuple[SparkSession, Work]:
+    spark = plain_session(settings)
+
+    def read(stream: str) -> DataFrame:
+        files = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
+        rows = files.parquet(str(options.folder / "data" / stream))
+        named = (F.col(name).alias(f"{stream}_{name}") for name in ("id", "ts", "payload"))
+        return rows.select(*named).withWatermark(f"{stream}_ts", DELAY)
+
+    def work(folder: Path) -> tuple[Any, int]:
+        span = f"INTERVAL {WINDOW} SECONDS"
+        condition = F.expr(f"a_id = b_id AND b_ts BETWEEN a_ts - {span} AND a_ts + {span}")
+        rows = read("a").join(read("b"), condition, kind)
+        writer = rows.writeStream.format("noop").option("checkpointLocation", str(folder))
+        query = writer.trigger(availableNow=True).start()
+        query.awaitTermination()
+        reports = [json.loads(each.json) for each in query.recentProgress]
+        state = sum(each["numRowsTotal"] for each in reports[-1]["stateOperators"])
+        forget(spark)
+        return reports, state
+
+    return spark, work
+
+
+if __name__ == "__main__":
+    main()

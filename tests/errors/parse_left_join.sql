@@ -1,1 +1,0 @@
-SELECT * FROM camera1 A LEFT OUTER JOIN camera2 B ON A.obj_id = B.obj_id WINDOW = 5 SECONDS
