@@ -86,7 +86,6 @@ def main() -> None:
         whole, first, one = (Path(scratch) / name for name in ("whole", "first", "one"))
         write(load, whole)
         linked(whole, first, given.first)
-        # Results reach Python slowly from Flink.
         linked(whole, one, 1)
         more = (load.batches - given.first) * load.batch_rows
         counts, rates = {}, {}

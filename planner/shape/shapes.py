@@ -90,6 +90,7 @@ def _shape(planning: Planning, draft: Decomposition) -> Shape:
     )
     if not inner:
         staged = (outer_stage(planning, staged, [*late_sides]),)
+    delays = [None if time is None else time.delay for time in bound.times]
     output = Output(
         sink=planning.request.placeholder,
         columns=tuple(
@@ -100,9 +101,7 @@ def _shape(planning: Planning, draft: Decomposition) -> Shape:
         ),
         windows=graph.alternatives,
         match=bound.matches,
-        match_delay=match_delay(
-            [None if time is None else time.delay for time in bound.times], graph.windows, static
-        ),
+        match_delay=match_delay(delays, graph.windows, static) if inner else None,
         undated=undated(bound.sources, bound.times) or outer_undated(bound.kind),
         optional=bound.kind.optional,
     )

@@ -273,6 +273,10 @@ def test_what_cannot_be_is_refused(streams: Streams) -> None:
     text = f"SELECT count(*) AS c FROM one A LEFT JOIN two B ON A.k = B.k {WINDOW} GROUP BY MATCH_TIME()"
     with pytest.raises(WJoinError, match="aggregat"):
         streams.session.run_script(f"INSERT INTO left {text}", checkpoint=str(streams.root / "checkpoints"))
+    # A row without a partner comes as late as the other stream lets it wait.
+    inner = f"SELECT A.k, MATCH_TIME() AS ts FROM one A LEFT JOIN two B ON A.k = B.k {WINDOW}"
+    with pytest.raises(WJoinError, match="the delay of X by ts is not bounded"):
+        streams.session.sql(f"SELECT X.k FROM ({inner}) X JOIN one C ON X.k = C.k WINDOW (X, C) = 5")
     mixed = f"SELECT A.n FROM one A LEFT JOIN table_two WATERMARK n DELAY OF 0 AS B ON A.k = B.k {WINDOW}"
     on_time(streams, 1)
     streams.session.spark.read.parquet(str(streams.root / "two")).createOrReplaceTempView("table_two")
