@@ -10,15 +10,12 @@ joins differ in the number of results: by when others are decided, Spark and wjo
 import argparse
 import json
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import kit_path  # noqa: F401 (finds tests.kit)
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -28,6 +25,7 @@ from run_system import common, forget
 from streams import DISORDER, ROWS_PER_SECOND, SCHEMA, START
 from systems import DELAY, plain_session
 from tables import aligned
+from ways import add_ways, in_a_process
 
 import wjoin
 
@@ -68,16 +66,14 @@ def main() -> None:
     parser.add_argument("--practice", type=int, default=1, help="runs before those that count")
     parser.add_argument("--runs", type=int, default=2)
     parser.add_argument("--memory", default="4g", help="of Spark's heap")
-    parser.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS)
-    parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
-    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    add_ways(parser, WAYS)
     options = parser.parse_args()
     if options.way is not None:
         print(json.dumps(measured(options)))
         return
     with tempfile.TemporaryDirectory(prefix="wjoin-outer-") as folder:
         write(Path(folder) / "data", options.rows // 2, options.batches)
-        found = {way: _in_a_process(way, Path(folder)) for way in options.ways}
+        found = {way: in_a_process(way, Path(folder)) for way in options.ways}
     rows = options.rows * options.batches
     lines = [("way", "seconds", "rows/s", "of the inner join", "a micro-batch", "results", "state rows")]
     for way, each in found.items():
@@ -94,20 +90,9 @@ def main() -> None:
             )
         )
     print(aligned(lines))
-    for kind in KINDS:
-        both = {found[way]["results"] for way in found if way.endswith(kind)}
-        if kind == "inner" and len(both) > 1:
-            raise SystemExit(f"the results of {kind} joins differ: {both}")
-
-
-def _in_a_process(way: str, folder: Path) -> dict[str, Any]:
-    print(f"  {way} ...", file=sys.stderr, flush=True)
-    command = [sys.executable, __file__, *sys.argv[1:], "--way", way, "--folder", str(folder)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(f"{way} has failed")
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    both = {each["results"] for way, each in found.items() if way.endswith("inner")}
+    if len(both) > 1:
+        raise SystemExit(f"the results of inner joins differ: {both}")
 
 
 Work = Callable[[Path], tuple[Any, int]]

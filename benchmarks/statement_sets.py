@@ -12,24 +12,21 @@ import argparse
 import dataclasses
 import json
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import kit_path  # noqa: F401 (finds tests.kit)
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 from run_system import common, forget
 from streams import DISORDER, Load, write_streams
 from systems import plain_session, spark_chain
 from tables import aligned
+from ways import add_ways, in_a_process
 
 import wjoin
-from tests.kit.processes import Sampler
 from wjoin.grammar.parser import parse_script
 from wjoin.queries.running import Running
 from wjoin.statements.inserts import insert
@@ -91,9 +88,7 @@ def main() -> None:
     parser.add_argument("--practice", type=int, default=3, help="runs before those that count")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--memory", default="2g", help="of Spark's heap")
-    parser.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS)
-    parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
-    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    add_ways(parser, WAYS)
     options = parser.parse_args()
     if options.keys > 1 and "spark" in options.ways:
         parser.error("the chains of Spark's joins have one key")
@@ -103,7 +98,7 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory(prefix="wjoin-sets-") as folder:
         write_streams(load, Path(folder) / "data")
-        found = {way: _in_a_process(way, Path(folder)) for way in options.ways}
+        found = {way: in_a_process(way, Path(folder)) for way in options.ways}
     rows = options.rows * options.batches
     base = found.get("one", next(iter(found.values())))
     lines = [
@@ -123,20 +118,6 @@ def main() -> None:
             )
         )
     print(aligned(lines))
-
-
-def _in_a_process(way: str, folder: Path) -> dict[str, Any]:
-    print(f"  {way} ...", file=sys.stderr, flush=True)
-    command = [sys.executable, __file__, *sys.argv[1:], "--way", way, "--folder", str(folder)]
-    with (
-        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process,
-        Sampler(process.pid) as usage,
-    ):
-        printed, _ = process.communicate()
-    if process.returncode:
-        raise SystemExit(f"{way} has failed")
-    found: dict[str, Any] = json.loads(printed.splitlines()[-1])
-    return {**found, "memory": usage.peak.anonymous}
 
 
 def _measured(options: argparse.Namespace, load: Load) -> dict[str, Any]:
