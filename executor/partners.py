@@ -5,14 +5,17 @@ it can have no partner any more, which is when it need not be kept: without a ma
 itself.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from wjoin.executor.combinations import Combinations
 from wjoin.executor.spool import Spool
-from wjoin.executor.state.marks import marks_of
+from wjoin.executor.state.kept_rows import Keeper
+from wjoin.executor.state.marks import marks_of, with_marks
+from wjoin.executor.state.slices import Change, Slice, SliceStore, read_slice, write_marks
+from wjoin.executor.state.writing import Cutting
 from wjoin.grammar.join_kinds import JoinKind
 from wjoin.parts.kernels.runs import BoolArray, RunShape, SortedRun
 from wjoin.planner.plan.physical import Join, Stage
@@ -27,11 +30,34 @@ def preserved_inputs(stage: Stage) -> tuple[int, ...]:
 
 @dataclass
 class Partners:
-    """What a micro-batch finds of the preserved ``inputs`` of a stage: by run, which rows are in a result."""
+    """What a micro-batch finds of the preserved ``inputs`` of a stage, whose order is ``shapes``.
+
+    ``known`` are the marks of slices so far, by the names of these, ``written`` those that count after the
+    micro-batch.
+    """
 
     kind: JoinKind
     inputs: Sequence[int]
+    shapes: Sequence[RunShape]
+    known: dict[str, Slice]
+    written: dict[str, Slice] = field(default_factory=dict)
+    _loaded: dict[str, SortedRun] = field(default_factory=dict)
+    _changed: set[str] = field(default_factory=set)
+    _earlier: dict[int, list[SortedRun]] = field(default_factory=dict)
     _found: dict[int, BoolArray] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, stage: Stage, shapes: Sequence[RunShape], known: Mapping[str, Slice]) -> "Partners":
+        """Return those of a stage, without inputs where it preserves none."""
+        kind = stage.kind if isinstance(stage, Join) else JoinKind.INNER
+        return cls(kind, preserved_inputs(stage), shapes, dict(known))
+
+    def load(self, number: int, each: Slice, store: SliceStore) -> SortedRun:
+        """Return the rows of a slice of a preserved input, with their marks."""
+        if each.name not in self._loaded:
+            marks = self.known.get(each.name)
+            self._loaded[each.name] = read_slice(each, self.shapes[number], store, marks, marked=True)
+        return self._loaded[each.name]
 
     def note(self, found: Combinations) -> None:
         """Take note of results."""
@@ -43,28 +69,67 @@ class Partners:
                 marks = self._found.setdefault(id(run), np.zeros(run.rows, bool))
                 marks[rows[places == place] - pieces.offsets[place]] = True
 
-    def have(self, run: SortedRun) -> bool:
-        """Return whether the micro-batch has found partners of rows of a run."""
-        return id(run) in self._found
+    def set_down(self, number: int, run: SortedRun, spool: Spool) -> SortedRun:
+        """Return the new rows of a stretch mapped from disk, with what is found of them.
 
-    def set_down(self, run: SortedRun, shape: RunShape, spool: Spool) -> SortedRun:
-        """Return new rows mapped from disk, with what is found of them."""
-        mapped = shape.read(spool.put(run.batch))
+        Rows of later stretches may be their partners, so they are written with those of the last one.
+        """
+        mapped = self.shapes[number].read(spool.put(run.batch))
         if (found := self._found.pop(id(run), None)) is not None:
             self._found[id(mapped)] = found
+        self._earlier.setdefault(number, []).append(mapped)
         return mapped
 
-    def after(self, run: SortedRun) -> BoolArray:
+    def decide(
+        self, number: int, last: SortedRun | None, slices: Iterable[Slice], before: Keeper, after: Keeper
+    ) -> Iterator[tuple[SortedRun, BoolArray]]:
+        """Yield runs of a preserved input with those rows that are results by themselves now.
+
+        ``last`` are the new rows of the last stretch. ``before`` tells which rows had to be kept before the
+        micro-batch, ``after`` which after it.
+        """
+        for each in slices:
+            run = self._loaded[each.name]
+            if self._has(run) or after.may_end(run, before):
+                yield run, self._alone(run, before.live(run) & ~after.live(run))
+            if self._has(run) and self._after(run).sum() > marks_of(run).sum():
+                self._loaded[each.name] = self.marked(number, run)
+                self._changed.add(each.name)
+        for run in (*self._earlier.get(number, ()), last):
+            if run is not None:
+                yield run, self._alone(run, ~after.live(run))
+
+    def earlier(self, number: int) -> Iterator[SortedRun]:
+        """Yield the new rows of the stretches before the last one, with their marks."""
+        return (self.marked(number, run) for run in self._earlier.get(number, ()))
+
+    def marked(self, number: int, run: SortedRun) -> SortedRun:
+        """Return rows with their marks after the micro-batch."""
+        return with_marks(run, self.shapes[number], self._after(run))
+
+    def keep_marks(self, change: Change, store: SliceStore, names: Iterator[int], cutting: Cutting) -> None:
+        """Write the marks of the slices that stay where they have changed, and remove others."""
+        for each in change.stay:
+            if each.name in self._changed:
+                self.written |= write_marks(store, names, each.name, self._loaded[each.name], cutting)
+            elif each.name in self.known:
+                self.written[each.name] = self.known[each.name]
+        for each in (*change.remove, *change.stay):
+            before = self.known.get(each.name)
+            if before is not None and self.written.get(each.name) is not before:
+                store.remove(before)
+
+    def _has(self, run: SortedRun) -> bool:
+        return id(run) in self._found
+
+    def _after(self, run: SortedRun) -> BoolArray:
         """Return the marks of the rows of a run after the micro-batch."""
         before, found = marks_of(run), self._found.get(id(run))
         return before if found is None else before | found
 
-    def results(self, run: SortedRun, decided: BoolArray) -> BoolArray:
-        """Return which rows of a run are results by themselves now.
-
-        ``decided`` are those that can have no more partners from now on.
-        """
+    def _alone(self, run: SortedRun, decided: BoolArray) -> BoolArray:
+        """Return which rows of a run are results by themselves: of those ``decided``, or with a partner."""
         if self.kind.alone:
-            return decided & ~self.after(run)
+            return decided & ~self._after(run)
         # Of SEMI a row is a result once it has its first partner.
-        return self.after(run) & ~marks_of(run)
+        return self._after(run) & ~marks_of(run)

@@ -5,7 +5,7 @@ runs under Spark's operator, in batch and in simulated crashes.
 """
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -23,16 +23,14 @@ from wjoin.executor.numbering import with_numbers
 from wjoin.executor.partners import Partners, preserved_inputs
 from wjoin.executor.report import Report
 from wjoin.executor.spool import Spool
-from wjoin.executor.state.kept_rows import live, settled, watermark
+from wjoin.executor.state.kept_rows import Keeper, live, settled, watermark
 from wjoin.executor.state.manifest import Elsewhere, Manifest
-from wjoin.executor.state.marks import marks_of, with_marks
 from wjoin.executor.state.slices import (
     Slice,
     SliceStore,
     maintain,
     read_slice,
     still_live,
-    write_marks,
     write_slices,
 )
 from wjoin.executor.state.writing import Writing
@@ -79,21 +77,6 @@ class _New:
     stored: list[SortedRun | None]
     passed_on: list[Made] = field(default_factory=list)
     alone: list[Made] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class _Keeper:
-    """How rows of an input are kept: in what order, which, and from which time on where that is known."""
-
-    shape: RunShape
-    live: Callable[[SortedRun], BoolArray]
-    settled: int | None
-
-    def may_end(self, run: SortedRun, before: "_Keeper") -> bool:
-        """Return whether rows of a run may be no longer kept now that had to be ``before``."""
-        first, last = run.span
-        ended = before.settled is not None and last < before.settled
-        return not ended and (self.settled is None or first < self.settled)
 
 
 @dataclass(frozen=True)
@@ -240,24 +223,22 @@ class StageLogic:
     ) -> Iterator[Made | Manifest]:
         shapes = self.shapes
         cutting = writing.cutting
-        preserved = preserved_inputs(self.stage)
-        partners = Partners(self.plan.kind, preserved) if preserved else None
+        partners = Partners.of(self.stage, shapes, manifest.marks)
         seen = dict(manifest.seen)
         for stream, time in arrivals.seen.items():
             seen[stream] = max(time, seen.get(stream, time))
-        marks = self._marks(seen)
         loaded: dict[str, SortedRun] = {}
-        known = dict(manifest.marks)
 
         def load(number: int, shape: RunShape, each: Slice) -> SortedRun:
+            if number in partners.inputs:
+                return partners.load(number, each, store)
             if each.order != shape.order_name:
                 return read_slice(each, shape, store)
             if each.name not in loaded:
-                own = known.get(each.name)
-                loaded[each.name] = read_slice(each, shape, store, own, marked=number in preserved)
+                loaded[each.name] = read_slice(each, shape, store)
             return loaded[each.name]
 
-        keepers = [self._keeper(writing, number, marks) for number in range(len(shapes))]
+        keepers = self._keepers(writing, seen)
         names = itertools.count(manifest.written)
         slices = [list(group) for group in manifest.slices]
         working = [
@@ -268,7 +249,6 @@ class StageLogic:
             if worker == 0:
                 counts.of(self.stage.inputs[number].members[0]).add("late", source.late(manifest, arrivals))
             working[number] = source.brought(manifest, arrivals, working, shapes, self.stretch, worker)
-        waiting: dict[int, list[SortedRun]] = {number: [] for number in preserved}
         for stretch in stretches(arrivals.blocks, shapes, cutting.stretch, arrivals.spool):
             new = self._new(stretch.blocks, counts, manifest.seen)
             count_spread(self.plan, self.stage, self.shapes, new.probing, counts)
@@ -276,39 +256,28 @@ class StageLogic:
             if stretch.later is None:
                 break
             for number, keeper in enumerate(keepers):
-                if not self._keeps(number):
-                    continue
-                if partners is not None and number in preserved:
-                    # Rows of later stretches may be their partners: they are written with all their marks.
-                    if (stored := new.stored[number]) is not None:
-                        mapped = partners.set_down(stored, shapes[number], arrivals.spool)
-                        new.stored[number] = mapped
-                        waiting[number].append(mapped)
-                    continue
-                run = _sorted_as(keeper.shape, new.stored[number], shapes[number])
-                staying = None if run is None else still_live(run, keeper.shape, keeper.live)
-                if staying is not None:
-                    slices[number] += write_slices(store, names, keeper.shape, staying, cutting)
-            working = self._working(working, new.stored, stretch.later, arrivals.spool)
-        groups: list[tuple[Slice, ...]] = []
-        noted: set[str] = set()
-        if partners is not None:
-            was = [
-                self._keeper(writing, number, self._marks(manifest.seen)) for number in range(len(keepers))
-            ]
-            for number in preserved:
-                if (stored := new.stored[number]) is not None:
-                    waiting[number].append(stored)
-            yield from self._decided(partners, was, keepers, slices, loaded, waiting, noted, counts)
-            for number in preserved:
-                if new.stored[number] is not None:
-                    new.stored[number] = waiting[number].pop()
-                for run in waiting[number]:
-                    shape = keepers[number].shape
-                    staying = still_live(run, shape, keepers[number].live)
+                if number in partners.inputs:
+                    stored = new.stored[number]
+                    new.stored[number] = stored and partners.set_down(number, stored, arrivals.spool)
+                elif self._keeps(number):
+                    run = _sorted_as(keeper.shape, new.stored[number], shapes[number])
+                    staying = None if run is None else still_live(run, keeper.shape, keeper.live)
                     if staying is not None:
-                        slices[number] += write_slices(store, names, shape, staying, cutting, known)
-        marked: dict[str, Slice] = {}
+                        slices[number] += write_slices(store, names, keeper.shape, staying, cutting)
+            working = self._working(working, new.stored, stretch.later, arrivals.spool)
+        was = self._keepers(writing, manifest.seen) if partners.inputs else []
+        for number in partners.inputs:
+            stored = new.stored[number]
+            for run, alone in partners.decide(number, stored, slices[number], was[number], keepers[number]):
+                yield from self._by_themselves(number, run, alone, counts)
+            new.stored[number] = stored and partners.marked(number, stored)
+            for run in partners.earlier(number):
+                staying = still_live(run, shapes[number], keepers[number].live)
+                if staying is not None:
+                    slices[number] += write_slices(
+                        store, names, shapes[number], staying, cutting, partners.known
+                    )
+        groups: list[tuple[Slice, ...]] = []
         for number in range(len(self.stage.inputs)):
             if not self._keeps(number):
                 groups.append(())
@@ -319,18 +288,10 @@ class StageLogic:
             change = maintain(tuple(slices[number]), fresh, keeper.shape, *rules)
             for slice_ in change.remove:
                 store.remove(slice_)
-                if slice_.name in known:
-                    store.remove(known[slice_.name])
-            for slice_ in change.stay:
-                before = known.get(slice_.name)
-                if slice_.name in noted:
-                    marked |= write_marks(store, names, slice_.name, loaded[slice_.name], cutting)
-                    if before is not None:
-                        store.remove(before)
-                elif before is not None:
-                    marked[slice_.name] = before
-            own = marked if number in preserved else None
-            wrote = (write_slices(store, names, keeper.shape, run, cutting, own) for run in change.write)
+            marks = partners.written if number in partners.inputs else None
+            if marks is not None:
+                partners.keep_marks(change, store, names, cutting)
+            wrote = (write_slices(store, names, keeper.shape, run, cutting, marks) for run in change.write)
             groups.append((*change.stay, *itertools.chain(*wrote)))
         after = replace(
             manifest,
@@ -339,23 +300,28 @@ class StageLogic:
             slices=tuple(groups),
             held=self._elsewhere_after(manifest, arrivals, keepers),
             writing=among._next_writing(self, new),
-            marks=marked,
+            marks=partners.written,
         )
         count_state(self.stage, manifest, after, counts)
         yield after
 
-    def _keeper(self, writing: Writing, number: int, marks: Mapping[int, int | None]) -> _Keeper:
+    def _keepers(self, writing: Writing, seen: Mapping[int, int]) -> list[Keeper]:
+        """Return how the rows of each input are kept, given the event times seen."""
+        marks = self._marks(seen)
+        return [self._keeper(writing, number, marks) for number in range(len(self.stage.inputs))]
+
+    def _keeper(self, writing: Writing, number: int, marks: Mapping[int, int | None]) -> Keeper:
         """Return how the rows of an input are kept, with such watermarks."""
         rules = writing.retentions[number]
         shape = self.shapes[number].ordered(writing.orders[number])
-        return _Keeper(shape, partial(live, rules, self.stage.inputs[number], marks), settled(rules, marks))
+        return Keeper(shape, partial(live, rules, self.stage.inputs[number], marks), settled(rules, marks))
 
     def _keeps(self, number: int) -> bool:
         """Return whether the rows of an input are in the state."""
         return self.stage.inputs[number].stored and number not in self.elsewhere
 
     def _elsewhere_after(
-        self, manifest: Manifest, arrivals: Arrivals, keepers: Sequence[_Keeper]
+        self, manifest: Manifest, arrivals: Arrivals, keepers: Sequence[Keeper]
     ) -> tuple[Elsewhere, ...]:
         """Return what each input has elsewhere after a micro-batch, nothing where none has."""
         found = list(manifest.held or ((),) * len(keepers))
@@ -386,38 +352,6 @@ class StageLogic:
             to = self._destination(probe)
             for block in self.assembler(probe).blocks(found):
                 yield Made(block, None if to is None else to[1])
-
-    def _decided(
-        self,
-        partners: Partners,
-        was: Sequence[_Keeper],
-        keepers: Sequence[_Keeper],
-        slices: Sequence[Sequence[Slice]],
-        loaded: dict[str, SortedRun],
-        waiting: Mapping[int, list[SortedRun]],
-        noted: set[str],
-        counts: Counts,
-    ) -> Iterator[Made]:
-        """Yield the preserved rows that are results by themselves, and mark those that have partners.
-
-        ``was`` tells which rows had to be kept before the micro-batch, ``keepers`` which after it. The runs
-        in ``loaded``, and those of new rows, ``waiting``, get their marks; ``noted`` gets the slices with
-        more.
-        """
-        for number in partners.inputs:
-            before, after = was[number], keepers[number]
-            for each in slices[number]:
-                run = loaded[each.name]
-                if partners.have(run) or after.may_end(run, before):
-                    decided = before.live(run) & ~after.live(run)
-                    yield from self._by_themselves(number, run, partners.results(run, decided), counts)
-                if partners.have(run) and (marks := partners.after(run)).sum() > marks_of(run).sum():
-                    loaded[each.name] = with_marks(run, self.shapes[number], marks)
-                    noted.add(each.name)
-            for place, run in enumerate(waiting[number]):
-                chosen = partners.results(run, ~after.live(run))
-                yield from self._by_themselves(number, run, chosen, counts)
-                waiting[number][place] = with_marks(run, self.shapes[number], partners.after(run))
 
     def _by_themselves(
         self, number: int, run: SortedRun, chosen: BoolArray, counts: Counts

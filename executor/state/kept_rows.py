@@ -4,12 +4,28 @@ A tuple is kept until the watermark of every stream of the other inputs has pass
 time at which that stream is compared with it: min over its members m of t_m + distance.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from wjoin.parts.kernels.runs import GREATEST, LEAST, BoolArray, Int64Array, SortedRun
+from wjoin.parts.kernels.runs import GREATEST, LEAST, BoolArray, Int64Array, RunShape, SortedRun
 from wjoin.planner.plan.physical import Retention, StageEdge
+
+
+@dataclass(frozen=True)
+class Keeper:
+    """How rows of an input are kept: in what order, which, and from which time on where that is known."""
+
+    shape: RunShape
+    live: Callable[[SortedRun], BoolArray]
+    settled: int | None
+
+    def may_end(self, run: SortedRun, before: "Keeper") -> bool:
+        """Return whether rows of a run may be no longer kept now that had to be ``before``."""
+        first, last = run.span
+        ended = before.settled is not None and last < before.settled
+        return not ended and (self.settled is None or first < self.settled)
 
 
 def watermark(seen: int | None, delay: int) -> int | None:
