@@ -92,6 +92,11 @@ def stable(array: pa.Array) -> pa.Array:
     return _cast(array, _stable_leaf)
 
 
+def stable_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type of a column with its time zones as UTC."""
+    return _with_leaves(kind, _stable_leaf)
+
+
 def without_times(array: pa.Array) -> pa.Array:
     """Return a column with dates and times as whole numbers: Python has no dates beyond the year 9999."""
     return _cast(array, _whole_leaf)

@@ -21,6 +21,7 @@ from wjoin.executor.report import Report
 from wjoin.executor.sifting import Sieve, sifted, worth_sifting
 from wjoin.executor.windows import inside, wanted_by_any, within
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.join_kinds import JoinKind
 from wjoin.parts.kernels.candidates import Candidates, Search
 from wjoin.parts.kernels.kernel import Kernel
 from wjoin.parts.kernels.registry import KERNELS
@@ -37,7 +38,7 @@ from wjoin.parts.kernels.runs import (
 )
 from wjoin.planner.plan.block_columns import stored_column
 from wjoin.planner.plan.checks import Band, Comparison, Condition, Operand, PredicateCheck, of_kind
-from wjoin.planner.plan.physical import Output, PhysicalPlan, Stage
+from wjoin.planner.plan.physical import Join, Output, PhysicalPlan, Stage
 from wjoin.planner.plan.probes import in_order, linked_first
 from wjoin.planner.plan.steps import Precedence, Probe, Step
 from wjoin.udfs.predicate import Predicate
@@ -65,6 +66,11 @@ class MultiwayJoin:
     def stage(self) -> Stage:
         """The stage."""
         return self.plan.stages[self.number]
+
+    @property
+    def _decides(self) -> bool:
+        """Whether what meets here is known at once: what has no partner is a result, too."""
+        return isinstance(self.stage, Join) and self.stage.kind is not JoinKind.INNER
 
     @property
     def outputs(self) -> tuple[Output, ...]:
@@ -250,7 +256,7 @@ class MultiwayJoin:
         for condition in _conditions(step):
             values = [self._values(operand, passing) for operand in condition.columns]
             test = prepared(condition.expression, values)
-            if self.plan.optional and test.undecided().any():
+            if self._decides and test.undecided().any():
                 raise undecided(self.statement)
             passing = passing.pick(np.broadcast_to(test.at(test.inputs), len(passing)))
         for check in of_kind(step.checks, PredicateCheck):

@@ -25,7 +25,7 @@ def preserved_inputs(stage: Stage) -> tuple[int, ...]:
     """Return the numbers of the inputs whose rows have marks."""
     if not isinstance(stage, Join):
         return ()
-    return tuple(n for n, each in enumerate(stage.inputs) if each.members[0] in stage.kind.preserved)
+    return tuple(n for n in range(len(stage.inputs)) if n in stage.kind.preserved)
 
 
 @dataclass

@@ -68,8 +68,13 @@ class Router:
             # Nothing is near NULL.
             yield self.workers[0], block.filter(pc.invert(valid)), Role.PASSED
             block = block.filter(valid)
-        codes = None if self.code is None else int64_view(block.column(self.code))
-        times = int64_view(block.column(time_name(self.stream)))
+        names, own = block.schema.names, time_name(self.stream)
+        # What lacks a row of that stream meets none, and has the times of other rows.
+        dated = block.column(own if own in names else 0)
+        times, codes = int64_view(dated), None
+        if self.code is not None:
+            coded = block.column(self.code) if self.code in names else dated
+            codes = int64_view(pc.coalesce(coded, dated) if coded.null_count else coded)
         # Shares are small where workers are many, and a pass over all columns costs more than its rows.
         most = block.num_rows * TOGETHER_BYTES // max(TOGETHER_BYTES, block.nbytes)
         waiting: list[tuple[Share, Int64Array]] = []

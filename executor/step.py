@@ -18,12 +18,13 @@ from wjoin.executor.blocks import concatenate
 from wjoin.executor.combinations import Assembler, Combinations
 from wjoin.executor.counts import Counts, count_spread, count_state
 from wjoin.executor.gathering import Pieces
+from wjoin.executor.lacking import THERE, Lacking
 from wjoin.executor.multiway import MultiwayJoin
 from wjoin.executor.numbering import with_numbers
 from wjoin.executor.partners import Partners, preserved_inputs
 from wjoin.executor.report import Report
 from wjoin.executor.spool import Spool
-from wjoin.executor.state.kept_rows import Keeper, live, settled, watermark
+from wjoin.executor.state.kept_rows import Keeper, earliest, live, settled, watermark
 from wjoin.executor.state.manifest import Elsewhere, Manifest
 from wjoin.executor.state.slices import (
     Slice,
@@ -41,9 +42,10 @@ from wjoin.parts.kernels.run_filter import RunFilter
 from wjoin.parts.kernels.runs import BoolArray, Order, RunShape, SortedRun, int64_view
 from wjoin.parts.routes.route import Role
 from wjoin.planner.plan.block_columns import meeting_name, row_name, stored_column, time_name
-from wjoin.planner.plan.edges import destination, result_columns
+from wjoin.planner.plan.edges import destination, destinations, reached_by, result_columns
 from wjoin.planner.plan.physical import (
     Gather,
+    Join,
     PhysicalPlan,
     Stage,
     StageEdge,
@@ -85,7 +87,7 @@ class StageLogic:
 
     ``stretch``: the bytes of new rows that are joined at once. ``predicates`` are those that the
     plan names, ``statement`` is what failures are told with. ``elsewhere``: by their numbers what brings the
-    rows of inputs that are not in the state.
+    rows of inputs that are not in the state. ``types``: those of columns that tuples may lack.
     """
 
     plan: PhysicalPlan
@@ -94,11 +96,17 @@ class StageLogic:
     predicates: Mapping[str, Predicate] = field(default_factory=dict)
     statement: str = ""
     elsewhere: Mapping[int, "HeldInput"] = field(default_factory=dict)
+    types: Mapping[str, pa.DataType] = field(default_factory=dict)
 
     @property
     def stage(self) -> Stage:
         """The stage itself."""
         return self.plan.stages[self.number]
+
+    @cached_property
+    def streams(self) -> frozenset[int]:
+        """The streams whose event times the stage must know."""
+        return reached_by(self.plan, self.number)
 
     def shape(self, number: int) -> RunShape:
         """Return the order of input ``number`` and the columns that it is made by."""
@@ -119,6 +127,11 @@ class StageLogic:
         return [self.shape(number) for number in range(len(self.stage.inputs))]
 
     @cached_property
+    def lacking(self) -> Lacking:
+        """What becomes of tuples that have no row of some stream."""
+        return Lacking(self.plan, self.number, self.types)
+
+    @cached_property
     def _assemblers(self) -> dict[tuple[int, ...], Assembler]:
         return {_joined(probe): self._made_assembler(probe) for probe in self.stage.probes}
 
@@ -130,6 +143,10 @@ class StageLogic:
         inputs = self.stage.inputs
         places = {name: number for number in _joined(probe) for name in inputs[number].columns}
         names = result_columns(self.plan, self.number, self._destination(probe))
+        for number in _joined(probe):
+            there = self.lacking.there(number)
+            names = (*names, *there)
+            places |= dict.fromkeys(there, number)
         # What is in no input is the number of the row that begins.
         return Assembler(tuple((places.get(name, probe.origin), name) for name in names))
 
@@ -351,23 +368,30 @@ class StageLogic:
                 counts.shared.add(probe.origin, found)
             to = self._destination(probe)
             for block in self.assembler(probe).blocks(found):
-                yield Made(block, None if to is None else to[1])
+                yield from self._made(block, None if to is None else to[1], _joined(probe))
 
     def _by_themselves(
         self, number: int, run: SortedRun, chosen: BoolArray, counts: Counts
     ) -> Iterator[Made]:
         """Yield rows of an input as results that have no row of the other one."""
         if chosen.any():
-            counts.stage.add("matches", int(np.count_nonzero(chosen)))
-            rows = run.batch.filter(pa.array(chosen))
-            yield Made(rows.select(self._shown(number)), None)
+            yield from self._alone(number, run.batch.filter(pa.array(chosen)), counts)
 
-    def _shown(self, number: int) -> list[str]:
-        """Return the columns of an input that results have."""
-        each = self.stage.inputs[number]
-        found = [name for name in result_columns(self.plan, self.number) if name in each.columns]
-        # A block needs a column to have a number of rows.
-        return found or [time_name(each.members[0])]
+    def _alone(self, number: int, rows: pa.RecordBatch, counts: Counts) -> Iterator[Made]:
+        """Yield rows of an input as results."""
+        counts.stage.add("matches", rows.num_rows)
+        (to,) = destinations(self.plan, self.number)
+        for block in self.lacking.parted(rows, result_columns(self.plan, self.number, to), [number]):
+            yield Made(block, None if to is None else to[1])
+
+    def _made(self, block: pa.RecordBatch, to: int | None, inputs: Sequence[int]) -> Iterator[Made]:
+        """Yield results of rows of some inputs, each without the columns of what it lacks."""
+        if not self.lacking.any:
+            yield Made(block, to)
+            return
+        names = [name for name in block.schema.names if not name.startswith(THERE)]
+        for part in self.lacking.parted(block, names, inputs):
+            yield Made(part, to)
 
     def _working(
         self,
@@ -419,10 +443,11 @@ class StageLogic:
             shape, blocks = self.shapes[number], arrived[number]
             if each.stage is None:
                 blocks = self._on_time(each.members[0], blocks, seen, counts)
+            else:
+                blocks = self._apart(number, blocks)
             for role, block in blocks:
                 if role is Role.ALONE and block.num_rows:
-                    counts.stage.add("matches", block.num_rows)
-                    found.alone.append(Made(block.select(self._shown(number)), None))
+                    found.alone.extend(self._alone(number, block, counts))
             blocks = [(role, block) for role, block in blocks if role is not Role.ALONE]
             alike = all(role.stores == role.probes for role, _ in blocks)
             found.passed_on.extend(self._passed_on(each, blocks))
@@ -433,6 +458,20 @@ class StageLogic:
                 continue
             stored = [block for role, block in blocks if role.stores]
             found.stored.append(run if alike else _sorted(shape, stored))
+        return found
+
+    def _apart(self, number: int, blocks: Arrived) -> Arrived:
+        """Return tuples of earlier stages, apart those that meet no other and are results."""
+        found: Arrived = []
+        told = isinstance(self.stage, Join) and number in self.stage.kind.preserved and self.stage.kind.alone
+        for role, block in blocks:
+            meets = self.lacking.meets(number, block)
+            if meets is None:
+                found.append((role, block))
+                continue
+            found.append((role, block.filter(pa.array(meets))))
+            if told:
+                found.append((Role.ALONE, block.filter(pa.array(~meets))))
         return found
 
     def _passed_on(self, each: StageEdge, blocks: Arrived) -> Iterator[Made]:
@@ -468,8 +507,8 @@ class StageLogic:
         return watermark(seen.get(stream), self.plan.streams[stream].delay)
 
     def _marks(self, seen: Mapping[int, int]) -> dict[int, int | None]:
-        """Return the watermarks of the stage's streams."""
-        return {each: self._mark(each, seen) for each in self.stage.members}
+        """Return the least times that rows of the stage's streams may still have."""
+        return earliest(self.plan, self.number, {each: self._mark(each, seen) for each in self.streams})
 
     def _meetings(self, new: _New) -> Iterator[Meeting]:
         """Yield the new rows of inputs that look for each other's."""

@@ -33,6 +33,10 @@ class JoinKind(Enum):
         """Whether a preserved row without a partner is a result, once it is decided."""
         return self not in (JoinKind.INNER, JoinKind.SEMI)
 
+    def matches(self, first: bool, second: bool) -> bool:
+        """Return whether the items have met in a result that has a row of the first, of the second one."""
+        return (first or 1 not in self.preserved) and (second or 0 not in self.preserved)
+
     @property
     def one_sided(self) -> bool:
         """Whether results have the columns of the first item only."""

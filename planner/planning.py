@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 from wjoin.grammar.canonical import canonical
 from wjoin.grammar.errors import WJoinError
-from wjoin.grammar.join_kinds import JoinKind
 from wjoin.grammar.syntax import SelectBlock
 from wjoin.planner.bind.binding import BoundSelect, bind, static_relations
 from wjoin.planner.bind.select_list import ResultColumn
@@ -25,6 +24,7 @@ from wjoin.planner.plan.physical import Method, Output, PhysicalPlan
 from wjoin.planner.plan.validate import validate
 from wjoin.planner.request import Planning, Request
 from wjoin.planner.shape.join_keys import EqualityClass, can_be_key, equality_classes, typed
+from wjoin.planner.shape.later_joins import arranged_tree, graph_of
 from wjoin.planner.shape.sequences import sequences
 from wjoin.planner.shape.shape import LaterCondition
 from wjoin.planner.shape.shapes import shapes, with_hops
@@ -120,14 +120,19 @@ def _bound(request: Request) -> Planning:
         timeless=timeless,
         static=sorted(static - timeless),
     )
+    bound = replace(bound, tree=arranged_tree(bound, graph, block.window))
+    graph = graph_of(graph, bound.tree)
     asked = [each.read for each in bound.conjuncts if isinstance(each, PredicateCall)]
     calls = tuple(tried(each, request.trials) for each in asked)
     equalities = tuple(typed(each, request.types) for each in bound.conjuncts if isinstance(each, Equality))
-    classes, implied = equality_classes([each for each in equalities if can_be_key(each.common)])
-    own = (each for each in bound.conjuncts if isinstance(each, Filter))
-    if bound.kind is not JoinKind.INNER:
+    classes: list[EqualityClass] = []
+    own = [each for each in bound.conjuncts if isinstance(each, Filter)]
+    for number in range(-1, len(bound.tree.joins)):
+        keys = (each for each in equalities if can_be_key(each.common))
+        found, implied = equality_classes(each for each in keys if bound.join_of(each.equality) == number)
+        classes += found
         # What the keys imply of a row is a condition of ON, too.
-        implied = tuple(replace(each, on=1) for each in implied)
+        own += (each if number < 0 else replace(each, on=bound.tree.joins[number].item) for each in implied)
     return Planning(
         request,
         bound,
@@ -135,8 +140,8 @@ def _bound(request: Request) -> Planning:
         static,
         calls,
         equalities,
-        classes,
-        filters=tuple(dict.fromkeys([*own, *implied])),
+        tuple(classes),
+        filters=tuple(own),
         indexes=tuple(_indexes(bound, static, relations, request.types)),
     )
 

@@ -30,7 +30,7 @@ from wjoin.planner.plan.block_columns import (
     stored_column,
     time_name,
 )
-from wjoin.planner.plan.physical import Join, Output, PhysicalPlan, TimeKind
+from wjoin.planner.plan.physical import Join, Output, PhysicalPlan, Stage, TimeKind, windows_of
 
 
 def native_rows(
@@ -70,6 +70,7 @@ def native_rows(
 
 
 _HOW = {
+    JoinKind.INNER: "inner",
     JoinKind.LEFT: "left_outer",
     JoinKind.RIGHT: "right_outer",
     JoinKind.FULL: "full_outer",
@@ -81,7 +82,7 @@ _HOW = {
 def _outer_rows(
     plan: PhysicalPlan, output: Output, inputs: Sequence[DataFrame], query: int, meter: Meter | None
 ) -> DataFrame:
-    """Return the rows of a join of two tables that is not an inner one: all of ON is Spark's."""
+    """Return the rows of joins of tables that are not all inner ones: all of ON is Spark's."""
     sides = []
     for stream, scan in enumerate(plan.streams):
         rows = dated_rows(plan, stream, inputs[stream], query)
@@ -94,24 +95,50 @@ def _outer_rows(
         if meter is not None:
             timed = meter.watch(rows_part(stream), timed, ["count(1) AS rows"])
         sides.append(timed.alias(scan.alias))
-    stage = plan.stages[-1]
-    conditions = [*(stage.on if isinstance(stage, Join) else ()), *bounds(plan, plan.windows, [0], [1])]
-    if output.windows:
-        conditions.append(one_alternative(plan, output))
-    on = " AND ".join(f"({each})" for each in conditions)
-    joined = sides[0].join(sides[1], F.expr(on), _HOW[plan.kind])
+    joined = _tree(plan, output, sides)
     if meter is not None:
         joined = meter.watch(RESULTS, joined, ["count(1) AS matches"])
 
     def value(stream: int, number: int) -> Column:
         return F.expr(plan.streams[stream].columns[number].expression)
 
-    shown = [0] if plan.kind.one_sided else [0, 1]
-    made = structs(plan, [each for each in output.columns if each[0] in shown], value)
+    hidden = {stage.inputs[1].members[0] for stage in plan.stages if _one_sided(stage)}
+    made = structs(plan, [each for each in output.columns if each[0] not in hidden], value)
     # The greatest of times passes over those that are not there.
-    known = {stream: stream if stream in shown else shown[0] for stream in (0, 1)}
+    shown = min({*range(len(plan.streams))} - hidden)
+    known = {stream: shown if stream in hidden else stream for stream in range(len(plan.streams))}
     times = [F.col(joined_time(own)).alias(joined_time(stream)) for stream, own in known.items()]
     return look_up(plan, output, joined.select(*made, *times), inputs, query)
+
+
+def _one_sided(stage: Stage) -> bool:
+    return isinstance(stage, Join) and stage.kind.one_sided
+
+
+def _tree(plan: PhysicalPlan, output: Output, sides: Sequence[DataFrame]) -> DataFrame:
+    """Return the rows of joins of tables, one after the other: first the inner ones, all at once."""
+    joins = [each for each in plan.stages if isinstance(each, Join)]
+    later = [each for each in joins if each.asked or each.kind is not JoinKind.INNER]
+    base = later[0].inputs[0].members
+    rows = sides[base[0]]
+    for stream in base[1:]:
+        rows = rows.crossJoin(sides[stream])
+    asked = [condition for each in joins if each not in later for condition in each.on]
+    for place, stream in enumerate(base[1:], 1):
+        asked += bounds(plan, windows_of(plan, joins[0]), base[:place], [stream])
+    if asked:
+        rows = rows.filter(F.expr(_all_of(asked)))
+    for each in later:
+        first, (second,) = (source.members for source in each.inputs)
+        conditions = [*each.on, *bounds(plan, windows_of(plan, each), first, [second])]
+        if output.windows:
+            conditions.append(one_alternative(plan, output))
+        rows = rows.join(sides[second], F.expr(_all_of(conditions)), _HOW[each.kind])
+    return rows
+
+
+def _all_of(conditions: Sequence[str]) -> str:
+    return " AND ".join(f"({each})" for each in conditions) or "true"
 
 
 def _latest(members: Sequence[int]) -> str:

@@ -173,9 +173,10 @@ class Operator:
         """Add to arrivals what a message brings; so many operators share the memory for what arrives."""
         number = row["number"]
         if messages.is_block(row):
-            block, logic = decode_block(row["block"]), self.logic
+            logic = self.logic
+            block = logic.lacking.filled(number, decode_block(row["block"]))
             arrivals.add(number, Role(row["kind"]), block, logic.shapes, logic.stretch // shares)
-        elif row["kind"] == messages.PROGRESS and number in self.logic.stage.members:
+        elif row["kind"] == messages.PROGRESS and number in self.logic.streams:
             seen = int(row["seen"])
             arrivals.seen[number] = max(seen, arrivals.seen.get(number, seen))
         elif row["kind"] == messages.ANNOUNCED:
@@ -208,7 +209,8 @@ class Operator:
     def _all_messages(self, made: Sequence[Made]) -> Iterator[messages.Message]:
         """Yield the blocks of many batches, those for one input together."""
         for to in dict.fromkeys(each.to for each in made):
-            yield from self.result_messages(concatenate([each.rows for each in made if each.to == to]), to)
+            for rows in _alike([each.rows for each in made if each.to == to]):
+                yield from self.result_messages(rows, to)
 
     def last_messages(
         self, worker: int, after: Manifest, told: Mapping[int, Report], counts: Counts
@@ -286,10 +288,6 @@ class Operator:
             if isinstance(result, Manifest):
                 after = result
                 continue
-            if waiting and waiting[0].rows.schema != result.rows.schema:
-                # Results that have no row of some stream.
-                yield _Work(waiting, [])
-                waiting = []
             waiting.append(result)
             # A batch of its own costs more than the rows of a small result.
             if sum(each.rows.nbytes for each in waiting) > _TOGETHER_BYTES:
@@ -398,8 +396,19 @@ def _results(work: Iterator[_Work], told: list[messages.Message]) -> Iterator[pa
     """Yield the results; add to ``told`` what is told beside them."""
     for done in work:
         told += done.told
-        if done.made:
-            yield concatenate([each.rows for each in done.made])
+        yield from _alike([each.rows for each in done.made])
+
+
+def _alike(batches: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of batches, together those that have the same columns: some lack those of a stream."""
+    groups: list[list[pa.RecordBatch]] = []
+    for batch in batches:
+        group = next((each for each in groups if each[0].schema == batch.schema), None)
+        if group is None:
+            groups.append([batch])
+        else:
+            group.append(batch)
+    yield from map(concatenate, groups)
 
 
 def _arrow_rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:

@@ -45,7 +45,8 @@ class Pack:
     declared, the filter's verdict where there is a filter, then codes and scan columns under the names of
     a block; ``columns`` are those that travel on. The stages of the plan are not read. ``names``: under which
     names what is read has them, None where those are their own. ``shedder``: what sheds rows when the join is
-    overloaded, None where nothing does. ``alone``: whether rows that meet no other are results.
+    overloaded, None where nothing does. ``alone``: whether rows that meet no other are results. ``codes``:
+    the names of the keys without one of which a row meets no other.
     """
 
     plan: PhysicalPlan
@@ -54,6 +55,7 @@ class Pack:
     names: Mapping[str, str] | None = None
     shedder: Shedder | None = None
     alone: bool = False
+    codes: tuple[str, ...] = ()
 
     def blocks(
         self, read: pa.RecordBatch, counted: Report, decided: Decision | None, *, whole: bool
@@ -166,10 +168,10 @@ class Pack:
         return mask
 
     def _joinable(self, batch: pa.RecordBatch, block: pa.RecordBatch) -> pa.Array:
-        """Return which rows can join: those that pass and have all codes."""
+        """Return which rows can join: those that pass and have their codes."""
         mask = self._passing(batch, block)
-        for number in range(len(self.plan.streams[self._stream].codes)):
-            mask = pc.and_(mask, pc.is_valid(block.column(code_name(self._stream, number))))
+        for name in self.codes:
+            mask = pc.and_(mask, pc.is_valid(block.column(name)))
         return mask
 
     def _alone(self, rows: pa.RecordBatch) -> Iterator[messages.Message]:

@@ -11,10 +11,12 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, IntegerType, LongType, StructField, StructType
 
+from wjoin.executor.blocks import stable_type
 from wjoin.executor.routing import Router, table_tasks, worker_count
 from wjoin.executor.shedding import Shedder
 from wjoin.executor.sites.held_input import HeldInput
@@ -35,9 +37,10 @@ from wjoin.executor.spark.warm import served
 from wjoin.executor.state.worker_files import stage_folder
 from wjoin.executor.step import StageLogic
 from wjoin.executor.workers import worker_ids
-from wjoin.planner.plan.block_columns import time_name
-from wjoin.planner.plan.edges import destinations
-from wjoin.planner.plan.physical import PhysicalPlan, Stage
+from wjoin.grammar.join_kinds import JoinKind
+from wjoin.planner.plan.block_columns import stored_column, time_name
+from wjoin.planner.plan.edges import destinations, may_lack, needed_codes
+from wjoin.planner.plan.physical import Join, PhysicalPlan, Stage
 from wjoin.planner.plan.shedding import Shedding
 
 _query_numbers = itertools.count()
@@ -265,8 +268,10 @@ def _pack(each: _Working, place: int, names: Names | None, workers: _Workers) ->
         shedder = Shedder(of.shedding, of.state, counts, tuple(scan.delay for scan in plan.streams))
     router = Router.to(plan, each.stage, place, each.workers)
     edge = each.stage.inputs[place]
-    alone = plan.kind.alone and edge.members[0] in plan.kind.preserved
-    return Pack(stageless(plan), edge.columns, router, names, shedder, alone)
+    kind = each.stage.kind if isinstance(each.stage, Join) else JoinKind.INNER
+    alone = kind.alone and place in kind.preserved
+    codes = needed_codes(plan, each.number, edge.members[0])
+    return Pack(stageless(plan), edge.columns, router, names, shedder, alone, codes)
 
 
 def _operator(each: _Working, workers: _Workers) -> Operator:
@@ -283,8 +288,20 @@ def _operator(each: _Working, workers: _Workers) -> Operator:
     }
     folder = None if of.state is None else stage_folder(of.state, number)
     unpack = of.unpack if of.unpacks and not routers else None
-    logic = replace(of.logic, number=number, elsewhere=asking)
+    logic = replace(of.logic, number=number, elsewhere=asking, types=_types(of, number))
     return Operator(logic, each.workers, routers, of.identities[number], folder, unpack, of.shedding)
+
+
+def _types(of: Stages, number: int) -> dict[str, pa.DataType]:
+    """Return the types of the columns of streams that tuples of a stage may lack."""
+    plan, found = of.plan, {}
+    for stream in {stream for each in plan.stages[number].inputs for stream in may_lack(plan, each)}:
+        read = arrow_schema(scanned(Reading(plan, stream, of.inputs[stream])).schema)
+        for place in range(len(plan.streams[stream].columns)):
+            stored = stored_column(plan, stream, place)
+            if not stored.restored:
+                found[stored.name] = stable_type(read.field(stored.name).type)
+    return found
 
 
 def _run(

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from wjoin.grammar.errors import WJoinError
-from wjoin.grammar.join_kinds import JoinKind
+from wjoin.grammar.join_tree import JoinTree
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import FromItem, LateralView, SelectBlock
 from wjoin.grammar.tokens import Kind, scan
 from wjoin.planner.bind.event_time import EventTimes, event_times
-from wjoin.planner.bind.outer_joins import kind_of_join, refuse_undecided
+from wjoin.planner.bind.outer_joins import refuse_undecided, tree_of
 from wjoin.planner.bind.select_list import Reads, ResultColumn, bind_select_list, bind_tail
 from wjoin.planner.bind.written import Written
 from wjoin.planner.catalog import Relation
@@ -33,8 +33,7 @@ class BoundSelect:
     """A bound block.
 
     ``reads`` are the columns that the rest of the statement takes from the join, ``outputs`` the columns of
-    its result, ``laterals`` the texts of the LATERAL VIEWs over the joined rows; ``kind`` is that of the
-    join.
+    its result, ``laterals`` the texts of the LATERAL VIEWs over the joined rows; ``tree`` are the joins.
     """
 
     sources: tuple[ScopeItem, ...]
@@ -44,8 +43,12 @@ class BoundSelect:
     matches: frozenset[str]
     edits: tuple[Edit, ...]
     outputs: tuple[ResultColumn, ...]
+    tree: JoinTree
     laterals: tuple[str, ...] = ()
-    kind: JoinKind = JoinKind.INNER
+
+    def join_of(self, conjunct: Conjunct) -> int:
+        """Return the number of the join that a condition belongs to, -1 for those of the base."""
+        return self.tree.join_of(streams_of(conjunct), conjunct.on)
 
 
 def bind(
@@ -64,21 +67,18 @@ def bind(
     times = event_times(text, sources, parameters, block.window)
     visible, pairs = visible_columns(text, sources, block.using)
     static = static_relations(sources, times)
-    kind = kind_of_join(sources, static, block)
+    tree = tree_of(text, sources, static, block)
     inside = Scope(sources, visible, block.laterals)
-    if kind.one_sided:
-        shown = Scope(sources[:1], tuple(each for each in visible if each.stream == 0), block.laterals)
-    else:
-        shown = inside
+    shown = inside.without(tree.hidden)
     laterals, generators = _laterals(text, block.laterals, replace(shown, laterals=()))
     listed, outputs = bind_select_list(text, block.select_list, shown)
     conjuncts: list[Conjunct] = [using_equality(pair, sources) for pair in pairs]
     for made, (*_, span) in zip(conjuncts, pairs, strict=True):
-        refuse_undecided(kind, made, span, sources)
+        refuse_undecided(tree, made, span, sources)
     for each in block.conjuncts:
         scope = shown if each.on is None else inside
-        conjuncts.append(bind_conjunct(text, each, scope, parameters, predicates, static, kind))
-        refuse_undecided(kind, conjuncts[-1], each.span, sources)
+        conjuncts.append(bind_conjunct(text, each, scope, parameters, predicates, static, tree))
+        refuse_undecided(tree, conjuncts[-1], each.span, sources)
     _refuse_unjoined(sources, times, conjuncts)
     if before is not None:
         conjuncts = before.arranged(conjuncts, [each.name for each in sources])
@@ -103,7 +103,7 @@ def bind(
         edits=(*listed.edits, *after.edits),
         outputs=outputs,
         laterals=laterals,
-        kind=kind,
+        tree=tree,
     )
 
 
@@ -116,12 +116,12 @@ def _laterals(text: str, views: Sequence[LateralView], scope: Scope) -> tuple[tu
     columns: list[StreamColumn] = []
     matches: set[str] = set()
     for number, view in enumerate(views):
-        names = [*(each.name for each in scope.sources), *(each.name.name for each in views[:number])]
+        names = [*(each.name for each in scope.named), *(each.name.name for each in views[:number])]
         if not view.name.matches("AS") and any(view.name.matches(name) for name in names):
             message = f"two items of FROM are named {view.name.name}"
             raise WJoinError("WJ204", message, span=view.name.span, help="give each its own name")
         piece = read_condition(text, view.generator)
-        seen = Scope(scope.sources, scope.visible, tuple(views[:number]))
+        seen = replace(scope, laterals=tuple(views[:number]))
         found = [each for name in piece.columns if (each := column_of(seen, name)) is not None]
         edits = [each.edit for each in found if each.edit is not None]
         edits += [Edit(call.span.start, call.span.end, MATCH_COLUMNS[call.what]) for call in piece.matches]

@@ -1,50 +1,71 @@
-"""What a join that is not an inner one asks of its block."""
+"""What joins that are not inner ones ask of their block."""
 
 from collections.abc import Collection, Sequence
+from itertools import pairwise
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.join_kinds import JoinKind
+from wjoin.grammar.join_tree import JoinTree, LaterJoin, join_tree
+from wjoin.grammar.plurals import listed
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import SelectBlock
-from wjoin.planner.conditions.conjuncts import Conjunct, Residual
+from wjoin.planner.conditions.conjuncts import ColumnComparison, Conjunct, Equality, Residual, streams_of
 from wjoin.planner.conditions.expressions import is_exact
 from wjoin.planner.conditions.readable import ReadCondition, Unread
-from wjoin.planner.text.scope import ScopeItem
+from wjoin.planner.text.scope import ScopeItem, comma_between
+
+_LEFT_MAY_MISS = (JoinKind.RIGHT, JoinKind.FULL)
 
 
-def kind_of_join(sources: Sequence[ScopeItem], static: Collection[int], block: SelectBlock) -> JoinKind:
-    """Return the kind of the join of a block. Raises WJ107 for one that is not supported."""
-    outer = next((each for each in sources if each.item.kind is not JoinKind.INNER), None)
-    if outer is None:
-        return JoinKind.INNER
-    kind, span = outer.item.kind, outer.item.span
-    if len(sources) > 2:
-        remedy = (
-            "join the others in a subquery with a window clause of its own, or in a view, and name it here"
-        )
-        message = f"a {kind.value} JOIN with a window clause joins two relations, not {len(sources)}"
-        raise WJoinError("WJ107", message, span=span, help=remedy)
+def tree_of(text: str, sources: Sequence[ScopeItem], static: Collection[int], block: SelectBlock) -> JoinTree:
+    """Return the joins of a block. Raises WJ107 for one that is not supported."""
+    tree = join_tree([each.item.kind for each in sources])
+    for each in tree.joins:
+        if each.kind is not JoinKind.INNER:
+            _refuse_unsupported(text, sources, static, block, each)
+    return tree
+
+
+def _refuse_unsupported(
+    text: str, sources: Sequence[ScopeItem], static: Collection[int], block: SelectBlock, join: LaterJoin
+) -> None:
+    kind, span = join.kind, sources[join.item].item.span
     if static:
         name = sources[min(static)].name
-        message = f"a {kind.value} JOIN with a window clause joins two streams or two tables with event times"
+        message = f"a {kind.value} JOIN with a window clause joins streams, or tables with event times"
         raise WJoinError("WJ107", message, span=span, help=f"leave the window clause out for {name}")
     if any(each.relation.site is not None for each in sources):
         message = f"a {kind.value} JOIN with a window clause cannot read a stream at a site"
         raise WJoinError("WJ107", message, span=span, help="read the stream from where all of it is")
-    if block.using and kind in (JoinKind.RIGHT, JoinKind.FULL):
+    if kind not in _LEFT_MAY_MISS:
+        return
+    using = next((each for each in block.using if each.right == join.item), None)
+    if using is not None:
         message = f"USING is not supported in a {kind.value} JOIN with a window clause"
-        raise WJoinError("WJ107", message, span=block.using[0].span, help="write ON A.x = B.x")
-    return kind
+        raise WJoinError("WJ107", message, span=using.span, help="write ON A.x = B.x")
+    before = sources[: join.item]
+    if any(comma_between(text, *pair) for pair in pairwise(before)):
+        message = f"a {kind.value} JOIN follows a comma, and so joins only what comes after it"
+        raise WJoinError("WJ107", message, span=span, help="write JOIN in the place of the comma")
 
 
-def refuse_undecided(kind: JoinKind, conjunct: Conjunct, span: Span, sources: Sequence[ScopeItem]) -> None:
-    """Refuse a condition of ON that only Spark decides, after the join: WJ107.
+def refuse_undecided(tree: JoinTree, conjunct: Conjunct, span: Span, sources: Sequence[ScopeItem]) -> None:
+    """Refuse a condition of ON that its join cannot decide: WJ107.
 
     Whether a row has a partner must be known when its rows are joined. Spark itself joins tables.
     """
-    if kind is JoinKind.INNER or not isinstance(conjunct, Residual) or conjunct.on is None:
-        return
+    place = -1 if conjunct.on is None else tree.place(conjunct.on)
     streaming = any(each.relation.streaming for each in sources)
+    if place >= 0:
+        join = tree.joins[place]
+        _refuse_out_of_scope(join, conjunct, span, sources)
+        if streaming:
+            _refuse_missing(tree.missing(place), join, conjunct, span, sources)
+    if conjunct.on is None or not isinstance(conjunct, Residual):
+        return
+    kind = next((each.kind for each in tree.joins[max(0, place) :] if _decides(each, place, tree)), None)
+    if kind is None:
+        return
     if streaming and isinstance(conjunct.read, ReadCondition) and is_exact(conjunct.read.expression):
         return
     why = conjunct.read.what if isinstance(conjunct.read, Unread) else "a FLOAT or a DECIMAL"
@@ -59,3 +80,56 @@ def refuse_undecided(kind: JoinKind, conjunct: Conjunct, span: Span, sources: Se
         span=span,
         help="compare columns of one type, or compute the values in a subquery",
     )
+
+
+def _decides(join: LaterJoin, place: int, tree: JoinTree) -> bool:
+    """Return whether a condition of the join with the number ``place`` must be decided because of a join.
+
+    What inner joins ask can be tested after all joins, unless a later one tells what has no partner there.
+    """
+    if place >= 0 and join is tree.joins[place]:
+        return join.kind is not JoinKind.INNER
+    return join.kind in _LEFT_MAY_MISS
+
+
+def _refuse_out_of_scope(
+    join: LaterJoin, conjunct: Conjunct, span: Span, sources: Sequence[ScopeItem]
+) -> None:
+    """Raise WJ107 for a condition of ON on what is joined later, or of which a join shows no columns."""
+    unknown = streams_of(conjunct) - {*join.left, join.item}
+    if unknown:
+        name, own = sources[min(unknown)].name, sources[join.item].name
+        message = f"ON of the join with {own} cannot read {name}: "
+        if min(unknown) > join.item:
+            message, remedy = f"{message}it is joined later", f"join {name} before {own}"
+        else:
+            message += "a SEMI or ANTI JOIN shows no columns of it"
+            remedy = f"join {name} by JOIN or LEFT JOIN"
+        raise WJoinError("WJ107", message, span=span, help=remedy)
+
+
+def _refuse_missing(
+    missing: Collection[int],
+    join: LaterJoin,
+    conjunct: Conjunct,
+    span: Span,
+    sources: Sequence[ScopeItem],
+) -> None:
+    """Raise WJ107 for a condition of ON that may hold of rows that are not there, or of one side only."""
+    streams = streams_of(conjunct)
+    own = sources[join.item].name
+    if len(streams) > 1 and join.item not in streams:
+        names = listed([sources[each].name for each in sorted(streams)])
+        message = f"ON of the join with {own} has a condition on {names} alone"
+        raise WJoinError("WJ107", message, span=span, help="join these in a subquery")
+    unsure = streams & set(missing)
+    if not unsure or isinstance(conjunct, ColumnComparison):
+        return
+    if isinstance(conjunct, Equality):
+        sides = (side for side in (conjunct.left, conjunct.right) if side.stream in unsure)
+        if all(side.plain is not None for side in sides):
+            return
+    name = sources[min(unsure)].name
+    message = f"ON of the join with {own} may hold of {name} where that has no row"
+    remedy = f"compare plain columns of {name}, or write it in WHERE"
+    raise WJoinError("WJ107", message, span=span, help=remedy)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.hints import HINTS, SHIP
+from wjoin.grammar.join_kinds import JoinKind
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import SelectBlock
 from wjoin.parts.kernels.kernel import Refusal
@@ -16,7 +17,7 @@ from wjoin.planner.catalog import Relation
 from wjoin.planner.choose.held_streams import entered
 from wjoin.planner.choose.native_method import native_refusal
 from wjoin.planner.choose.placements import Capacity, Placements, placements, plain
-from wjoin.planner.plan.physical import Bounds, Method, Passes, PhysicalPlan, Shipping, Stage
+from wjoin.planner.plan.physical import Bounds, Join, Method, Passes, PhysicalPlan, Shipping, Stage
 from wjoin.planner.plan.reach import reach
 from wjoin.planner.shape.decompose import Decomposition
 from wjoin.planner.windows.window_graph import WindowGraph
@@ -109,7 +110,9 @@ def options(
         # Session defaults of what wjoin's own stages choose do not matter to Spark's joins.
         wishes = {"METHOD": method}
     if plan.optional:
-        return _of_outer(wishes, plan, graph, refusal, streaming=any(each.streaming for each in relations))
+        streaming = any(each.streaming for each in relations)
+        places = _placements(None, plan, _wished_room(block, None, room), kept)
+        return _of_outer(wishes, plan, graph, refusal, places, streaming=streaming)
     return Alternatives(
         _bounds(wishes.get("BOUNDS"), graph, plan.staged),
         _kernels(wishes.get("ALGORITHM"), plan.stages),
@@ -124,10 +127,14 @@ def _of_outer(
     plan: PhysicalPlan,
     graph: WindowGraph,
     refusal: tuple[str, str] | None,
+    places: tuple[tuple[Placement, ...], ...],
     *,
     streaming: bool,
 ) -> Alternatives:
-    """Return the values for a join that is not an inner one: on streams by one worker for each key."""
+    """Return the values for joins that are not all inner ones: on streams by one worker for each key.
+
+    ``places``: where the rows of its inner joins may lie.
+    """
     method, bounds, route = wishes.get("METHOD"), wishes.get("BOUNDS"), wishes.get("ROUTE")
     only = Method.MULTIWAY if streaming else Method.NATIVE
     kind = plan.kind.value
@@ -145,8 +152,10 @@ def _of_outer(
         algorithm = None
     # The marks of rows lie in the order of these, which a restart must find again.
     kernels = tuple(
-        tuple(each for each in own if all(KERNELS[name].order is Order.KEY for name in each))
-        for own in _kernels(algorithm, plan.stages)
+        own
+        if _is_inner(stage)
+        else tuple(each for each in own if all(KERNELS[name].order is Order.KEY for name in each))
+        for stage, own in zip(plan.stages, _kernels(algorithm, plan.stages), strict=True)
     )
     if streaming and algorithm is not None and not all(kernels):
         remedy = "use ALGORITHM(HW), or leave it out"
@@ -154,10 +163,17 @@ def _of_outer(
     return Alternatives(
         (Bounds.EXACT,),
         kernels,
-        tuple((plain(stage),) for stage in plan.stages),
+        tuple(
+            own if _is_inner(stage) and streaming else (plain(stage),)
+            for stage, own in zip(plan.stages, places, strict=True)
+        ),
         _passes(wishes.get("PASSES"), graph),
         (only,),
     )
+
+
+def _is_inner(stage: Stage) -> bool:
+    return not isinstance(stage, Join) or stage.kind is JoinKind.INNER
 
 
 def wished_route(block: SelectBlock, settings: Mapping[str, str]) -> str | None:

@@ -8,6 +8,7 @@ from sqlglot import exp
 from wjoin.grammar import syntax
 from wjoin.grammar.canonical import canonical
 from wjoin.grammar.join_kinds import JoinKind
+from wjoin.grammar.join_tree import JoinTree
 from wjoin.grammar.spans import Span
 from wjoin.grammar.tokens import Token, scan_piece
 from wjoin.planner.catalog import WHOLE
@@ -60,10 +61,6 @@ class Filter(_Said):
 
     stream: int
     text: str
-
-    def lets_meet(self, kind: JoinKind) -> bool:
-        """Return whether it says which rows have partners, and not which take part in a join of a kind."""
-        return self.on is not None and self.stream in kind.preserved
 
 
 @dataclass(frozen=True)
@@ -136,11 +133,11 @@ def bind_conjunct(
     parameters: Mapping[str, object],
     predicates: Mapping[str, Predicate],
     static: Collection[int],
-    kind: JoinKind = JoinKind.INNER,
+    tree: JoinTree,
 ) -> Conjunct:
     """Return what one conjunct is to the join; raises WJ201, WJ202, WJ203, WJ210 and WJ217.
 
-    ``static`` are the relations that come after the join, whose kind is ``kind``.
+    ``static`` are the relations that come after the joins of ``tree``.
     """
     span = written.span
     piece = read_condition(text, span)
@@ -149,7 +146,7 @@ def bind_conjunct(
     edits += [Edit(call.span.start, call.span.end, MATCH_COLUMNS[call.what]) for call in piece.matches]
     values = _literals(piece.parameters, parameters)
     streams = {reference.column.stream for reference in references}
-    after = _after_join(piece, scope) or _after_outer(kind, written, streams)
+    after = _after_join(piece, scope) or _after_outer(tree, written, streams)
     apart = _runs_apart(piece) and values is not None and not after
     meaning = _meaning(text, piece, references, parameters)
     check_calls(piece.tree, meaning, predicates, span)
@@ -188,14 +185,15 @@ def _after_join(piece: AnalysedText, scope: Scope) -> str:
     return ""
 
 
-def _after_outer(kind: JoinKind, written: syntax.Conjunct, streams: Collection[int]) -> str:
+def _after_outer(tree: JoinTree, written: syntax.Conjunct, streams: Collection[int]) -> str:
     """Return why a condition of WHERE can be tested after an outer join only; empty where it can be before.
 
     On streams that all results have rows of it says which of these rows take part.
     """
-    if kind is JoinKind.INNER or written.on is not None or (streams and kind.optional.isdisjoint(streams)):
+    inner = tree.kind is JoinKind.INNER
+    if inner or written.on is not None or (streams and tree.optional.isdisjoint(streams)):
         return ""
-    return f"a condition of WHERE, after a {kind.value} JOIN"
+    return f"a condition of WHERE, after a {tree.kind.value} JOIN"
 
 
 def _meaning(

@@ -19,6 +19,7 @@ from wjoin.planner.plan.physical import (
     PhysicalPlan,
     Stage,
     StageEdge,
+    windows_of,
 )
 from wjoin.planner.plan.probes import chosen_orders, completed, index_of, linked_first, origins
 from wjoin.planner.plan.reach import reach
@@ -101,7 +102,7 @@ class StagePlay:
         self._agreement = 1.0 if agreement is None else agreement
         self._inside = inside
         self._exact = exact
-        self._reach = reach(stage.bounds, plan.windows, plan.staged)
+        self._reach = reach(stage.bounds, windows_of(plan, stage), plan.staged)
         self._orders = chosen_orders(stage) or {}
         # One draw for each stream: estimates of different orders and bounds then differ by these alone.
         self._draws = even_draws(len(plan.streams) + 1, SAMPLE)

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from wjoin.grammar.join_kinds import JoinKind
+from wjoin.grammar.plurals import listed
 from wjoin.parts.kernels.registry import KERNELS, meaning_of, name_of
 from wjoin.parts.kernels.runs import Order
 from wjoin.parts.routes.registry import ROUTES
@@ -23,7 +24,15 @@ from wjoin.planner.explain.plan_words import (
 from wjoin.planner.figures import figure
 from wjoin.planner.plan.checks import Band, Comparison, PredicateCheck, of_kind
 from wjoin.planner.plan.edges import destination
-from wjoin.planner.plan.physical import Gather, Join, Method, PhysicalPlan, Stage
+from wjoin.planner.plan.physical import (
+    Gather,
+    Join,
+    Method,
+    PhysicalPlan,
+    Retention,
+    Stage,
+    StageEdge,
+)
 from wjoin.planner.plan.probes import chosen_orders, kept_for
 from wjoin.planner.plan.slicing import SLICES_OF_A_WINDOW, kept_anywhere, roles, slicing
 from wjoin.planner.planning import PlannedSelect
@@ -91,19 +100,35 @@ def _kind(plan: PhysicalPlan, stage: Stage) -> Iterator[str]:
     if not isinstance(stage, Join) or stage.kind is JoinKind.INNER:
         return
     yield f"a {stage.kind.value} JOIN"
-    for each in stage.inputs if plan.streaming else ():
-        (member,) = each.members
-        if member not in stage.kind.preserved:
+    for number, each in enumerate(stage.inputs if plan.streaming else ()):
+        if number not in stage.kind.preserved:
             continue
-        alias, (rule,) = plan.streams[member].alias, each.retention
-        ((_, far),) = rule.distances
-        other = plan.streams[rule.stream].alias
-        when = f"when {other}'s watermark passes ts + {human(far or 0, plan.time_kind)}"
-        when = "never" if far is None else when
+        aliases = listed([plan.streams[member].alias for member in each.members])
+        when = " and ".join(_decided(plan, each, rule) for rule in each.retention)
         if stage.kind.alone:
-            yield f"a row of {alias} without a partner comes {when}"
+            yield f"a row of {aliases} without a partner comes when {when}"
         else:
-            yield f"a row of {alias} comes with its first partner, and is forgotten {when}"
+            yield f"a row of {aliases} comes with its first partner, and is forgotten when {when}"
+
+
+def _decided(plan: PhysicalPlan, each: StageEdge, rule: Retention) -> str:
+    """Return in words what of a stream decides a row of an input."""
+    ends = [
+        _end(plan, member, far, several=len(each.members) > 1)
+        for member, far in rule.distances
+        if far is not None
+    ]
+    other = plan.streams[rule.stream].alias
+    if not ends:
+        return f"{other} has ended"
+    return f"{other}'s watermark passes {' or '.join(ends)}"
+
+
+def _end(plan: PhysicalPlan, stream: int, far: int, *, several: bool) -> str:
+    """Return a time so far after that of a stream, whose name is told where there are several."""
+    scan = plan.streams[stream]
+    time = f"{scan.alias}.{scan.event_time}" if several else scan.event_time
+    return f"{time} {'-' if far < 0 else '+'} {human(abs(far), plan.time_kind)}" if far else time
 
 
 def _route(stage: Stage) -> str:

@@ -3,9 +3,10 @@
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
+from wjoin.grammar.join_kinds import JoinKind
 from wjoin.planner.plan.block_columns import code_name, meeting_name, stored_column, time_name
 from wjoin.planner.plan.checks import Operand
-from wjoin.planner.plan.physical import Joined, Output, Pairs, PhysicalPlan, Stage, StageEdge
+from wjoin.planner.plan.physical import Join, Joined, Output, Pairs, PhysicalPlan, Stage, StageEdge
 
 
 def with_columns(plan: PhysicalPlan) -> PhysicalPlan:
@@ -35,6 +36,24 @@ def result_columns(
     found = [name for output in plan.outputs for name in _output_columns(plan, output)]
     # A block needs a column to have a number of rows.
     return tuple(dict.fromkeys(found)) or (time_name(plan.stages[number].members[0]),)
+
+
+def may_lack(plan: PhysicalPlan, each: StageEdge) -> tuple[int, ...]:
+    """Return the streams of which the tuples of an input need not have a row."""
+    return () if each.stage is None else _may_lack(plan, each.stage)
+
+
+def _may_lack(plan: PhysicalPlan, number: int) -> tuple[int, ...]:
+    stage = plan.stages[number]
+    if not isinstance(stage, Join) or not stage.asked:
+        return ()
+    kept = stage.inputs[:1] if stage.kind.one_sided else stage.inputs
+    found = {stream for each in kept for stream in may_lack(plan, each)}
+    if stage.kind is JoinKind.INNER:
+        found -= stage.asked
+    elif not stage.kind.one_sided:
+        found |= {stream for side in stage.kind.optional for stream in stage.inputs[side].members}
+    return tuple(sorted(found))
 
 
 def destinations(plan: PhysicalPlan, number: int) -> tuple[tuple[int, int] | None, ...]:
@@ -70,6 +89,30 @@ def destination(
         if each.newest == origin.newest and set(each.members) == members:
             return to
     return None
+
+
+def reached_by(plan: PhysicalPlan, number: int) -> frozenset[int]:
+    """Return the streams of a stage, and those that a join before it waits for."""
+    stage = plan.stages[number]
+    if not isinstance(stage, Join) or not stage.asked:
+        return frozenset(stage.members)
+    before = (reached_by(plan, each.stage) for each in stage.inputs if each.stage is not None)
+    return frozenset(stage.members).union(*before)
+
+
+def needed_codes(plan: PhysicalPlan, number: int, stream: int) -> tuple[str, ...]:
+    """Return the names of the codes that a row of a stream must have, which stage ``number`` reads.
+
+    A join of a tree that comes later tells itself what has no key there.
+    """
+    needed = {
+        each.key
+        for place, stage in enumerate(plan.stages)
+        if place == number or not isinstance(stage, Join) or not stage.asked
+        for each in stage.inputs
+    }
+    codes = range(len(plan.streams[stream].codes))
+    return tuple(code_name(stream, code) for code in codes if (stream, code) in needed)
 
 
 def scan_columns(plan: PhysicalPlan, stream: int) -> tuple[str, ...]:
@@ -110,6 +153,7 @@ def operands(plan: PhysicalPlan, stage: Stage) -> Iterator[Operand]:
     """Yield the scan columns that a stage reads itself: those of its conditions and keys."""
     for check in stage.checks:
         yield from check.columns
+    yield from stage.gates if isinstance(stage, Join) else ()
     for source in stage.inputs:
         if source.key is not None:
             stream, code = source.key

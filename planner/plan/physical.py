@@ -284,12 +284,19 @@ class _Common:
 class Join(_Common):
     """A join of two or more inputs, each of which meets all others, on one set of workers.
 
-    ``kind``: what becomes of rows of two streams without a partner; ``on`` are then the conditions of ON, in
-    SQL over their aliases.
+    ``kind``: what becomes of rows of two inputs without a partner; ``on`` are then the conditions of ON, in
+    SQL over their aliases. In a tree of joins not all of which are inner ones it has ``windows`` of its own,
+    and of a tuple that lacks a row of the streams ``asked`` it knows that it meets no other; nor does one of
+    which a column of ``gates`` is not true. ``lags``: how much earlier than the watermarks that it waits for
+    its results may be.
     """
 
     kind: JoinKind = JoinKind.INNER
     on: tuple[str, ...] = ()
+    windows: Windows | None = None
+    asked: frozenset[int] = frozenset()
+    gates: tuple[Operand, ...] = ()
+    lags: tuple[Retention, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -339,6 +346,12 @@ class Gather(_Common):
 
 Stage = Join | Hop | Gather
 """A step of a plan that many workers share: what it makes of its inputs, on which workers, and how."""
+
+
+def windows_of(plan: "PhysicalPlan", stage: Stage) -> Windows:
+    """Return the windows between the streams of a stage."""
+    own = stage.windows if isinstance(stage, Join) else None
+    return plan.windows if own is None else own
 
 
 def meeting(stage: Stage, number: int) -> list[int]:
@@ -419,9 +432,9 @@ class PhysicalPlan:
 
     @property
     def kind(self) -> JoinKind:
-        """The kind of the join: of two streams alone it may be another one than an inner join."""
-        last = self.stages[-1] if self.stages else None
-        return last.kind if isinstance(last, Join) else JoinKind.INNER
+        """The kind of the first join that is not an inner one, INNER where all are."""
+        kinds = (stage.kind for stage in self.stages if isinstance(stage, Join))
+        return next((kind for kind in kinds if kind is not JoinKind.INNER), JoinKind.INNER)
 
     def needs(self, streams: Collection[int]) -> bool:
         """Return whether every result has rows of some streams, which come together."""

@@ -18,6 +18,7 @@ from wjoin.planner.plan.physical import (
     Stage,
     StageEdge,
     meeting,
+    windows_of,
 )
 from wjoin.planner.plan.reach import Reach, reach
 from wjoin.planner.plan.slicing import cut
@@ -94,7 +95,7 @@ def retention(plan: PhysicalPlan, stage: Stage, each: StageEdge, bounds: Bounds)
 
     In a hop, for the new rows whose partial results come to meet them there.
     """
-    distances = reach(bounds, plan.windows, plan.staged)
+    distances = reach(bounds, windows_of(plan, stage), plan.staged)
     return tuple(
         Retention(other, tuple((member, distances.ahead(member, other)) for member in each.members))
         for other in kept_for(stage, stage.inputs.index(each))
@@ -103,9 +104,10 @@ def retention(plan: PhysicalPlan, stage: Stage, each: StageEdge, bounds: Bounds)
 
 def kept_for(stage: Stage, number: int) -> list[int]:
     """Return the streams whose new rows can make results with rows of an input."""
-    return list(
-        dict.fromkeys(stream for other in meeting(stage, number) for stream in stage.inputs[other].newest)
-    )
+    found = dict.fromkeys(stream for other in meeting(stage, number) for stream in stage.inputs[other].newest)
+    asked = stage.asked if isinstance(stage, Join) else None
+    # For what the others are without, the streams that are there answer (``Join.lags``).
+    return [stream for stream in found if not asked or stream in asked]
 
 
 def _probes(
@@ -115,7 +117,7 @@ def _probes(
         chains: Sequence[Sequence[int]] = stage.chains(origin)
         if isinstance(stage, Join) and orders is not None:
             chains = (orders[origin],)
-        for order, (windows, excluded) in itertools.product(chains, _passes(plan)):
+        for order, (windows, excluded) in itertools.product(chains, _passes(plan, stage)):
             begun = Probe(origin, (), orders is not None, windows, excluded)
             for meets in _met_rows(plan, stage):
                 yield _probe(plan, stage, order, replace(begun, meets=meets))
@@ -132,13 +134,13 @@ def _met_rows(plan: PhysicalPlan, stage: Stage) -> tuple[Rows, ...]:
     return (Rows.ALL,)
 
 
-def _passes(plan: PhysicalPlan) -> Iterator[tuple[Windows, tuple[Windows, ...]]]:
+def _passes(plan: PhysicalPlan, stage: Stage) -> Iterator[tuple[Windows, tuple[Windows, ...]]]:
     """Yield the windows of each pass, and those of the passes before it."""
     if plan.apart:
         for number, windows in enumerate(plan.branches):
             yield windows, plan.branches[:number]
     else:
-        yield plan.windows, ()
+        yield windows_of(plan, stage), ()
 
 
 def _probe(plan: PhysicalPlan, stage: Stage, order: Sequence[int], begun: Probe) -> Probe:

@@ -7,7 +7,7 @@ import numpy as np
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Placement, Role, Slices, Slicing
 from wjoin.planner.plan.checks import Band
-from wjoin.planner.plan.physical import Hop, PhysicalPlan, Stage, meeting
+from wjoin.planner.plan.physical import Hop, PhysicalPlan, Stage, meeting, windows_of
 
 SLICES_OF_A_WINDOW = 1669
 """Slices of the longest window, of a route whose rows visit several: so many workers share it at the most.
@@ -36,7 +36,8 @@ def slice_length(plan: PhysicalPlan, stage: Stage, route: str) -> int | float:
     if ROUTES[route].values:
         return band_width(cut_by(stage))
     firsts = stage.members if isinstance(stage, Hop) else tuple(each.members[0] for each in stage.inputs)
-    bounds = [plan.windows.between(one, other) for one in firsts for other in firsts if one != other]
+    windows = windows_of(plan, stage)
+    bounds = [windows.between(one, other) for one in firsts for other in firsts if one != other]
     known = [abs(bound) for bound in bounds if bound is not None]
     if len(known) < len(bounds):
         return _ENDLESS
@@ -126,7 +127,8 @@ def slicing(plan: PhysicalPlan, stage: Stage, number: int) -> Slicing | None:
     # Rows of two inputs reach each other; of more than two, only the master is sliced.
     master = where.master if number != where.master else int(where.master == 0)
     other = stage.inputs[master].members[0]
-    back_in_time, ahead_in_time = plan.windows.between(other, first), plan.windows.between(first, other)
+    windows = windows_of(plan, stage)
+    back_in_time, ahead_in_time = windows.between(other, first), windows.between(first, other)
     return Slicing(where, back_in_time, ahead_in_time, kept, visits)
 
 

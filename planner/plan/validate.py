@@ -31,8 +31,8 @@ def _problems(plan: PhysicalPlan) -> Iterator[str]:
         yield from _missing(plan, output.columns, "an output")
     for number, stage in enumerate(plan.stages):
         yield from (f"stage {number + 1}: {each}" for each in _of_stage(plan, number, stage))
-    if plan.stages and set(plan.stages[-1].members) != set(plan.staged):
-        yield "the last stage does not have all streams that are joined"
+    if plan.stages and {member for stage in plan.stages for member in stage.members} != set(plan.staged):
+        yield "the stages do not have all streams that are joined"
     read = {each.stage for stage in plan.stages for each in stage.inputs}
     for number in set(range(len(plan.stages) - 1)) - read:
         yield f"nothing reads the results of stage {number + 1}"

@@ -96,6 +96,35 @@ def decompose(
     return Decomposition(tuple(stages), tuple(equalities))
 
 
+def joined_with(
+    draft: Decomposition, members: Sequence[int], item: int, classes: dict[int, EqualityClass]
+) -> Decomposition:
+    """Return stages with one more, which joins the results of the last one with another stream.
+
+    ``members`` are the streams of these, in their order there, ``classes`` those of its equalities.
+    """
+    inputs = (
+        _Component(tuple(members), len(draft.stages) - 1 if draft.stages else None),
+        _Component((item,), None),
+    )
+    numbers, owners = _composite(classes, inputs) if classes else ((), (members[0], item))
+    chosen = [classes[number] for number in numbers]
+    keys = [_key(chosen, owner) for owner in owners]
+    stage = DraftStage(
+        tuple(DraftInput(each.members, each.stage, key) for each, key in zip(inputs, keys, strict=True)),
+        numbers,
+    )
+    verifiable = all(is_verifiable(each.type) for each in chosen)
+    equalities = [
+        (part, own)
+        for number, each in classes.items()
+        if (own := each.part(item)) is not None
+        for part in each.parts
+        if part is not own and not (number in numbers and part.stream == owners[0] and verifiable)
+    ]
+    return Decomposition((*draft.stages, stage), (*draft.equalities, *equalities))
+
+
 def in_pairs(draft: Decomposition, links: Collection[Collection[int]] = ()) -> tuple[Decomposition, ...]:
     """Return a decomposition with joins of two in the place of its stage without a key, one after the other.
 

@@ -3,7 +3,6 @@
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from wjoin.grammar.join_kinds import JoinKind
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.bind.binding import BoundSelect
 from wjoin.planner.choose.choice import wished_route
@@ -12,6 +11,7 @@ from wjoin.planner.conditions.conjuncts import ColumnComparison, PredicateCall, 
 from wjoin.planner.conditions.readable import Unread
 from wjoin.planner.request import Planning
 from wjoin.planner.shape.decompose import decompose, in_pairs
+from wjoin.planner.shape.later_joins import of_base, with_later_joins
 
 
 def sequences(planning: Planning) -> Planning:
@@ -19,9 +19,12 @@ def sequences(planning: Planning) -> Planning:
     request, bound, classes = planning.request, planning.bound, planning.classes
     names, layouts = planning.graph.names, request.layouts
     # Which of the classes that link the same streams begins makes no difference.
-    firsts = (None, *{each.streams: number for number, each in reversed([*enumerate(classes)])}.values())
-    found = (decompose(len(names), classes, planning.static, first=each) for each in firsts)
-    whole = tuple(dict.fromkeys(found))
+    own, later = of_base(bound.tree, classes), {each.item for each in bound.tree.joins}
+    numbered = [(number, each) for number, each in enumerate(own) if each.parts]
+    firsts = (None, *{each.streams: number for number, each in reversed(numbered)}.values())
+    apart = planning.static | later
+    bases = tuple(dict.fromkeys(decompose(len(names), own, apart, first=each) for each in firsts))
+    whole = tuple(with_later_joins(each, bound.tree, classes) for each in bases)
     wished = wished_route(request.block, request.settings)
     chains = wished is not None and ROUTES[wished].pairs
     # A checkpoint goes on with the stages that it has, also on one core.
@@ -31,10 +34,11 @@ def sequences(planning: Planning) -> Planning:
     drafts = () if chains else whole
     if chains or (wished is None and several):
         links = tuple(_links(bound))
-        paired = (pairs for each in whole for pairs in in_pairs(each, links))
-        drafts = tuple(dict.fromkeys([*drafts, *paired]))
+        paired = (pairs for each in bases for pairs in in_pairs(each, links))
+        later_paired = (with_later_joins(each, bound.tree, classes) for each in paired)
+        drafts = tuple(dict.fromkeys([*drafts, *later_paired]))
     hopping = several if wished is None else ROUTES[wished].hops
-    hopping = hopping and bound.kind is JoinKind.INNER
+    hopping = hopping and not bound.tree.joins
     return replace(planning, whole=whole, drafts=drafts, hopping=hopping)
 
 

@@ -3,10 +3,9 @@
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from wjoin.grammar.join_kinds import JoinKind
 from wjoin.planner.bind.binding import BoundSelect
 from wjoin.planner.bind.event_time import undated
-from wjoin.planner.conditions.conjuncts import ColumnComparison, Residual, Side, comparable
+from wjoin.planner.conditions.conjuncts import ColumnComparison, Residual, Side, comparable, streams_of
 from wjoin.planner.conditions.readable import ReadCondition
 from wjoin.planner.plan.edges import with_columns
 from wjoin.planner.plan.physical import Output, PhysicalPlan
@@ -15,8 +14,14 @@ from wjoin.planner.shape.at_once import at_once, can_meet_at_once
 from wjoin.planner.shape.decompose import Decomposition
 from wjoin.planner.shape.hops import can_hop, in_hops
 from wjoin.planner.shape.join_keys import KeyPart, can_be_key
+from wjoin.planner.shape.later_joins import (
+    is_later,
+    later_stages,
+    meets_alone,
+    outer_undated,
+    takes_part,
+)
 from wjoin.planner.shape.lookups import Lookup, lookups
-from wjoin.planner.shape.outer_stage import outer_stage, outer_undated
 from wjoin.planner.shape.scans import ScanBuilder
 from wjoin.planner.shape.shape import LaterCondition, Shape
 from wjoin.planner.shape.shipping import with_sites
@@ -54,18 +59,19 @@ def _shape(planning: Planning, draft: Decomposition) -> Shape:
     late = [pair for pair, comparison in compared if comparison is None]
     unusable = [each.equality for each in planning.equalities if not can_be_key(each.common)]
     later = [each for each in bound.conjuncts if isinstance(each, Residual)]
-    inner = bound.kind is JoinKind.INNER
+    tree = bound.tree
+    inner = not tree.joins
     residual = (
-        *(LaterCondition(each.text, _unread(each, static)) for each in later if inner or each.on is None),
+        *(LaterCondition(each.text, _unread(each, static)) for each in later if is_later(planning, each)),
         *(
             LaterCondition(f"{first.text} = {second.text}", "an equality that is not a join key")
             for first, second in late
-            if inner
+            if inner or planning.streaming
         ),
         *(
             LaterCondition(f"{each.left.text} = {each.right.text}", "values that cannot be a key")
             for each in unusable
-            if inner
+            if inner or planning.streaming
         ),
     )
     conditions = [
@@ -75,21 +81,22 @@ def _shape(planning: Planning, draft: Decomposition) -> Shape:
     late_sides += [side for each in unusable for side in (each.left, each.right)]
     scans = _scans(bound, late_sides, joins)
     staged = stages(draft, [*planning.indexes, *checks, *conditions, *planning.calls], scans)
+    undecided = [frozenset(part.stream for part in pair) for pair in late]
+    undecided += [frozenset(streams_of(each)) for each in unusable]
+    staged = later_stages(planning, staged, scans, undecided)
     streams = tuple(
         scan.scan(
             *(
                 tuple(
-                    each.text
-                    for each in planning.filters
-                    if each.stream == stream and each.lets_meet(bound.kind) is guards
+                    dict.fromkeys(
+                        each.text for each in planning.filters if each.stream == stream and what(tree, each)
+                    )
                 )
-                for guards in (False, True)
+                for what in (takes_part, meets_alone)
             )
         )
         for stream, scan in enumerate(scans)
     )
-    if not inner:
-        staged = (outer_stage(planning, staged, [*late_sides]),)
     delays = [None if time is None else time.delay for time in bound.times]
     output = Output(
         sink=planning.request.placeholder,
@@ -97,13 +104,13 @@ def _shape(planning: Planning, draft: Decomposition) -> Shape:
             (stream, number)
             for stream, scan in enumerate(streams)
             for number, column in enumerate(scan.columns)
-            if column.output is not None and not (stream and bound.kind.one_sided)
+            if column.output is not None and stream not in tree.hidden
         ),
         windows=graph.alternatives,
         match=bound.matches,
         match_delay=match_delay(delays, graph.windows, static) if inner else None,
-        undated=undated(bound.sources, bound.times) or outer_undated(bound.kind),
-        optional=bound.kind.optional,
+        undated=undated(bound.sources, bound.times) or outer_undated(tree.kind),
+        optional=tree.optional,
     )
     plan = PhysicalPlan(
         streams=streams,

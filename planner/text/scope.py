@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from wjoin.grammar.errors import WJoinError
@@ -129,12 +129,24 @@ class Reference:
 class Scope:
     """The names of a block: its sources and what ``*`` and unqualified names see, in order.
 
-    ``laterals`` are its LATERAL VIEWs, whose columns Spark adds to the joined rows.
+    ``laterals`` are its LATERAL VIEWs, whose columns Spark adds to the joined rows. ``hidden`` are the
+    numbers of sources that cannot be named.
     """
 
     sources: tuple[ScopeItem, ...]
     visible: tuple[StreamColumn, ...]
     laterals: tuple[LateralView, ...] = ()
+    hidden: frozenset[int] = frozenset()
+
+    @property
+    def named(self) -> tuple[ScopeItem, ...]:
+        """The sources that can be named."""
+        return tuple(each for each in self.sources if each.number not in self.hidden)
+
+    def without(self, hidden: Collection[int]) -> "Scope":
+        """Return the same names without those of some sources."""
+        shown = tuple(each for each in self.visible if each.stream not in hidden)
+        return replace(self, visible=shown, hidden=frozenset(hidden))
 
     def is_generated(self, name: ColumnName) -> bool:
         """Return whether a name means a column of a LATERAL VIEW. Raises WJ202 and WJ203."""
@@ -147,7 +159,7 @@ class Scope:
                 help = suggestion(name.parts[1].name, known) or f"its columns are {_shortened(known)}"
                 message = f"the LATERAL VIEW {view.name.name} has no column {name.parts[1].name}"
                 raise WJoinError("WJ202", message, span=name.parts[1].span, help=help)
-        if len(name.parts) > 1 and any(each.qualifier_length(name.parts) for each in self.sources):
+        if len(name.parts) > 1 and any(each.qualifier_length(name.parts) for each in self.named):
             return False
         owners = [
             view.name.name for view in self.laterals for each in view.columns if first.matches(each.name)
@@ -182,7 +194,7 @@ class Scope:
         return self._reference(found[0], len(name.parts) == 1, name, edit)
 
     def _qualified(self, name: ColumnName) -> Reference | None:
-        for source in sorted(self.sources, key=lambda each: -each.qualifier_length(name.parts)):
+        for source in sorted(self.named, key=lambda each: -each.qualifier_length(name.parts)):
             length = source.qualifier_length(name.parts)
             if not length or name.parts[length - 1].name.lower() in (name.hidden_by or ()):
                 continue
@@ -222,7 +234,7 @@ class Scope:
         """Return the error for a name that nothing defines; ``also`` are further names to suggest."""
         first = name.parts[0]
         if len(name.parts) > 1:
-            names = [source.name for source in self.sources]
+            names = [source.name for source in self.named]
             help = suggestion(first.name, names) or f"the streams are {', '.join(names)}"
             return WJoinError("WJ201", f"{first.name} is not a stream of FROM", span=first.span, help=help)
         columns = [each.column.name for each in self.visible]
@@ -239,10 +251,10 @@ class Scope:
     def source(self, qualifier: Sequence[Identifier]) -> ScopeItem:
         """Return the source that a star's qualifier names; raises WJ201 when none does."""
         last = Identifier("*", span=qualifier[-1].span)
-        for source in self.sources:
+        for source in self.named:
             if source.qualifier_length((*qualifier, last)) == len(qualifier):
                 return source
-        names = [source.name for source in self.sources]
+        names = [source.name for source in self.named]
         help = suggestion(qualifier[-1].name, names) or f"the streams are {', '.join(names)}"
         span = qualifier[0].span.cover(qualifier[-1].span)
         raise WJoinError("WJ201", f"{qualifier[-1].name} is not a stream of FROM", span=span, help=help)
@@ -275,7 +287,7 @@ def visible_columns(
     group: list[StreamColumn] = []
     pairs: list[UsingPair] = []
     for source in sources:
-        if source.number and _comma_between(text, sources[source.number - 1], source):
+        if source.number and comma_between(text, sources[source.number - 1], source):
             before, group = before + group, []
         own = [StreamColumn(source.number, column) for column in source.relation.columns]
         left = []
@@ -288,7 +300,8 @@ def visible_columns(
     return tuple(before + group), tuple(pairs)
 
 
-def _comma_between(text: str, first: ScopeItem, second: ScopeItem) -> bool:
+def comma_between(text: str, first: ScopeItem, second: ScopeItem) -> bool:
+    """Return whether a comma stands between two items of FROM that follow each other."""
     depth = 0
     for token in scan(text[first.item.span.end : second.item.span.start]):
         depth += (token.text == "(") - (token.text == ")")

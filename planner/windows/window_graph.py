@@ -228,18 +228,15 @@ class _Reader:
         raise WJoinError("WJ201", f"{name.name} is not a stream of FROM", span=name.span, help=help)
 
 
-def close(edges: Sequence[Edge], size: int, optional: Collection[int] = ()) -> Branch:
+def close(edges: Sequence[Edge], size: int) -> Branch:
     """Return the all-pairs closure of bounds that have no negative cycle.
 
-    Floyd-Warshall with the paths kept; a given bound stands where a path is only as good. What follows
-    through a stream that may be missing holds only where it is there. So no bound between other streams
-    is derived through the streams ``optional``; bounds of their own are.
+    Floyd-Warshall with the paths kept; a given bound stands where a path is only as good.
     """
     given = _tightest(edges, size)
     upper = [list(row) for row in given]
     following = [[j if upper[i][j] is not None else -1 for j in range(size)] for i in range(size)]
-    through = [number for number in range(size) if number not in optional]
-    for middle, source, target in product(through, range(size), range(size)):
+    for middle, source, target in product(range(size), repeat=3):
         first, second = upper[source][middle], upper[middle][target]
         if first is None or second is None:
             continue

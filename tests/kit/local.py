@@ -16,6 +16,7 @@ from wjoin.executor.step import Made, StageLogic
 from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.parts.kernels.runs import int64_view
 from wjoin.planner.plan.block_columns import time_name
+from wjoin.planner.plan.edges import reached_by
 from wjoin.planner.plan.physical import PhysicalPlan
 from wjoin.udfs.predicate import Predicate
 
@@ -123,10 +124,11 @@ class LocalWorkers:
         }
         results: list[list[Made]] = []
         self.loads = []
-        for stage, workers in zip(self._plan.stages, self._stages, strict=True):
+        for number, (stage, workers) in enumerate(zip(self._plan.stages, self._stages, strict=True)):
             arrivals = [Arrivals([[] for _ in stage.inputs]) for _ in workers]
             for own in arrivals:
-                own.seen = {stream: time for stream, time in seen.items() if stream in stage.members}
+                known = reached_by(self._plan, number)
+                own.seen = {stream: time for stream, time in seen.items() if stream in known}
             for place, source in enumerate(stage.inputs):
                 if source.stage is not None:
                     new = [each.rows for each in results[source.stage] if each.to == place]
@@ -137,7 +139,8 @@ class LocalWorkers:
                 whole = self._whole and source.stage is None
                 for block in new:
                     for worker, rows, role in router.parts(block, whole=whole):
-                        arrivals[worker].blocks[place].append((role, rows))
+                        filled = workers[worker].logic.lacking.filled(place, rows)
+                        arrivals[worker].blocks[place].append((role, filled))
             made: list[Made] = []
             loads: list[Load] = []
             for each, own in zip(workers, arrivals, strict=True):

@@ -61,7 +61,7 @@ BROKEN: dict[str, tuple[Callable[[PhysicalPlan], PhysicalPlan], str]] = {
     "a column of an edge": (_inputs(lambda each: replace(each, columns=("c0_77",))), "no columns c0_77"),
     "a stage that nothing reads": (
         lambda whole: replace(whole, stages=(whole.stages[0], whole.stages[0])),
-        "the last stage does not have all streams",
+        "the stages do not have all streams",
     ),
     "a probe": (
         _second(lambda stage: replace(stage, probes=stage.probes[:1])),

@@ -1,6 +1,6 @@
 """The closure of the window graph against brute force over small integer times."""
 
-from itertools import pairwise, permutations, product
+from itertools import pairwise, product
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -91,27 +91,6 @@ def test_every_bound_is_tight_and_its_path_adds_up_to_it(drawn: tuple[int, list[
         distance = [branch.windows.between(i, k) for k in range(size)]
         known = [each if each is not None else 1000 * (k + 1) for k, each in enumerate(distance)]
         assert known[j] - known[i] == bound
-
-
-@given(edge_lists(), st.sets(st.integers(0, 3)))
-def test_nothing_between_others_is_derived_through_a_stream_that_may_be_missing(
-    drawn: tuple[int, list[Edge]], optional: set[int]
-) -> None:
-    size, edges = drawn
-    if negative_cycle(edges, size):
-        return
-    closed = close(edges, size, optional)
-    for i, j in permutations(range(size), 2):
-        missing = optional - {i, j}
-        left = [edge for edge in edges if missing.isdisjoint((edge.source, edge.target))]
-        assert closed.windows.between(i, j) == close(left, size).windows.between(i, j)
-        assert missing.isdisjoint(closed.paths[i][j])
-
-
-def test_a_stream_that_may_be_missing_has_bounds_through_others_and_gives_them_none() -> None:
-    edges = [Edge(0, 1, 3, NOWHERE), Edge(1, 2, 4, NOWHERE)]
-    inner, last, middle = (close(edges, 3, optional).windows for optional in ((), (2,), (1,)))
-    assert (inner.between(0, 2), last.between(0, 2), middle.between(0, 2)) == (7, 7, None)
 
 
 @given(st.lists(edge_lists(), min_size=1, max_size=3))

@@ -1,0 +1,124 @@
+"""The joins of a FROM list that are not all inner ones, in their order.
+
+First come the streams that inner joins link, then one join after the other, each of one more item.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from wjoin.grammar.join_kinds import JoinKind
+
+
+@dataclass(frozen=True)
+class LaterJoin:
+    """A join of what is there, which has the columns of the items ``left``, with one more ``item``.
+
+    ``asked`` are the streams that its conditions name, windows too: where one has no row, nothing meets.
+    """
+
+    kind: JoinKind
+    left: tuple[int, ...]
+    item: int
+    asked: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class JoinTree:
+    """The streams ``base``, which inner joins link, and the ``joins`` after them, in order.
+
+    Without joins after them all is one inner join.
+    """
+
+    base: tuple[int, ...]
+    joins: tuple[LaterJoin, ...] = ()
+
+    @property
+    def kind(self) -> JoinKind:
+        """The kind of the first join that is not an inner one, INNER where all are."""
+        return next((each.kind for each in self.joins if each.kind is not JoinKind.INNER), JoinKind.INNER)
+
+    @property
+    def hidden(self) -> frozenset[int]:
+        """The streams of which no result has a column."""
+        return frozenset(each.item for each in self.joins if each.kind.one_sided)
+
+    @property
+    def optional(self) -> frozenset[int]:
+        """The streams of which a result need not have a row."""
+        return self.missing(len(self.joins))
+
+    def missing(self, number: int) -> frozenset[int]:
+        """Return the streams of which what the first joins make, so many, need not have a row."""
+        found: set[int] = set()
+        for each in self.joins[:number]:
+            sides = (each.left, (each.item,))
+            found.update(stream for side in each.kind.optional for stream in sides[side])
+        return frozenset(found)
+
+    def there(self, streams: Collection[int], number: int) -> tuple[frozenset[int], frozenset[int]]:
+        """Return the streams that have a row where some have one, and the joins that have then matched.
+
+        Of what the first joins make, so many; -1 stands for the inner joins of the base.
+        """
+        found = set(streams)
+        matched: set[int] = set()
+        before = None
+        while before != (found, matched):
+            before = set(found), set(matched)
+            if not found.isdisjoint(self.base):
+                found.update(self.base)
+                matched.add(-1)
+            for place, each in enumerate(self.joins[:number]):
+                if each.kind.matches(not found.isdisjoint(each.left), each.item in found):
+                    found |= each.asked
+                    matched.add(place)
+        return frozenset(found), frozenset(matched)
+
+    def place(self, stream: int) -> int:
+        """Return the number of the join that brings a stream, -1 where it is one of the base."""
+        return next((n for n, each in enumerate(self.joins) if each.item == stream), -1)
+
+    def join_of(self, streams: Collection[int], on: int | None) -> int:
+        """Return the number of the join that a condition on streams belongs to, -1 for that of the base.
+
+        ``on``: the item in whose ON it stands, None where it stands in WHERE.
+        """
+        asked = streams if on is None else (on,)
+        return max(map(self.place, asked), default=-1)
+
+
+def join_tree(kinds: Sequence[JoinKind]) -> JoinTree:
+    """Return the joins as they are written; ``kinds`` are those of the items of FROM, by their numbers."""
+    first = next((n for n, kind in enumerate(kinds) if kind is not JoinKind.INNER), len(kinds))
+    joins: list[LaterJoin] = []
+    left = tuple(range(first))
+    for item in range(first, len(kinds)):
+        joins.append(LaterJoin(kinds[item], left, item))
+        left = left if kinds[item].one_sided else (*left, item)
+    return JoinTree(tuple(range(first)), tuple(joins))
+
+
+def arranged(tree: JoinTree, conditions: Collection[frozenset[int]]) -> JoinTree:
+    """Return the same joins with what they ask, inner ones first where that makes no difference.
+
+    ``conditions`` are the streams of each condition on several, windows too. An inner join can come before a
+    LEFT, SEMI or ANTI JOIN whose item it does not know.
+    """
+    base, joins = list(tree.base), list(tree.joins)
+    for each in tree.joins:
+        if each.kind is not JoinKind.INNER:
+            if each.kind in (JoinKind.RIGHT, JoinKind.FULL):
+                break
+            continue
+        linked = [found for found in conditions if each.item in found and max(found) == each.item]
+        if all(found <= {*base, each.item} for found in linked):
+            base.append(each.item)
+            joins.remove(each)
+    left = tuple(base)
+    moved: list[LaterJoin] = []
+    for each in joins:
+        known = {*left, each.item}
+        asked = frozenset().union(*(found for found in conditions if each.item in found and found <= known))
+        moved.append(replace(each, left=left, asked=asked))
+        left = left if each.kind.one_sided else (*left, each.item)
+    return JoinTree(tuple(base), tuple(moved))

@@ -1,0 +1,308 @@
+"""The joins after the inner ones: how each becomes a stage of two inputs, and what that knows of its rows."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations, product
+
+from wjoin.grammar import syntax
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.join_kinds import JoinKind
+from wjoin.grammar.join_tree import JoinTree, arranged
+from wjoin.grammar.spans import Span
+from wjoin.grammar.tokens import scan
+from wjoin.planner.bind.binding import BoundSelect
+from wjoin.planner.conditions.conjuncts import (
+    Conjunct,
+    Equality,
+    Filter,
+    PredicateCall,
+    Residual,
+    streams_of,
+)
+from wjoin.planner.conditions.readable import Unread
+from wjoin.planner.plan.checks import Operand
+from wjoin.planner.plan.physical import Join, Retention, Stage
+from wjoin.planner.request import Planning
+from wjoin.planner.shape.decompose import Decomposition, joined_with
+from wjoin.planner.shape.join_keys import EqualityClass
+from wjoin.planner.shape.scans import ScanBuilder
+from wjoin.planner.text.edits import Edit, apply_edits
+from wjoin.planner.text.literals import literal
+from wjoin.planner.windows.bounds import Windows
+from wjoin.planner.windows.window_graph import Edge, WindowGraph, close
+
+_BASE = -1
+"""The number of the inner joins that come first."""
+
+
+def arranged_tree(bound: BoundSelect, graph: WindowGraph, window: syntax.WindowCondition) -> JoinTree:
+    """Return the joins with what they ask. Raises WJ107 for windows that they cannot have."""
+    tree = bound.tree
+    if not tree.joins:
+        return tree
+    kind, span = tree.kind.value, window.span
+    if len(bound.sources) > 2 and graph.alternatives:
+        message = f"windows with OR are not supported with a {kind} JOIN among several joins"
+        raise WJoinError("WJ107", message, span=span, help="join two relations in a subquery with its window")
+    pairs = [frozenset(pair) for branch in graph.branches for pair in _given(branch.given)]
+    decided = [frozenset(streams_of(each)) for each in bound.conjuncts if _is_decided(each, tree)]
+    found = arranged(tree, [*pairs, *(each for each in decided if len(each) > 1)])
+    if any(each.streaming for each in (source.relation for source in bound.sources)):
+        _refuse_unconnected(found, pairs, [source.name for source in bound.sources], window)
+    return found
+
+
+def _is_decided(conjunct: Conjunct, tree: JoinTree) -> bool:
+    """Return whether a join decides a condition: others are tested after all joins."""
+    if conjunct.on is None and not tree.optional.isdisjoint(streams_of(conjunct)):
+        return False
+    return not isinstance(conjunct, Residual | PredicateCall) or not isinstance(conjunct.read, Unread)
+
+
+def _given(windows: Windows) -> Iterator[tuple[int, int]]:
+    """Yield the pairs of streams that windows bound in some direction."""
+    for first, second in combinations(range(windows.size), 2):
+        if any(windows.between(*pair) is not None for pair in ((first, second), (second, first))):
+            yield first, second
+
+
+def _refuse_unconnected(
+    tree: JoinTree, pairs: Sequence[frozenset[int]], names: Sequence[str], window: syntax.WindowCondition
+) -> None:
+    """Raise WJ301 where no window links a join to what is there before it."""
+    groups = [{stream} for stream in tree.base]
+    for first, second in (pair for pair in pairs if pair <= set(tree.base)):
+        one, other = (next(each for each in groups if stream in each) for stream in (first, second))
+        if one is not other:
+            groups.remove(other)
+            one |= other
+    if len(groups) > 1:
+        apart = (names[min(groups[0])], names[min(groups[1])])
+    else:
+        loose = (
+            each
+            for each in tree.joins
+            if not any(each.item in pair and pair <= {*each.left, each.item} for pair in pairs)
+        )
+        join = next(loose, None)
+        if join is None:
+            return
+        apart = (names[join.left[0]], names[join.item])
+    message = f"the windows do not connect {apart[0]} and {apart[1]} where these are joined"
+    help = f"add one, for example WINDOW ({apart[0]}, {apart[1]}) = …"
+    raise WJoinError("WJ301", message, span=window.span, help=help)
+
+
+def graph_of(graph: WindowGraph, tree: JoinTree) -> WindowGraph:
+    """Return a window graph whose bounds between two streams hold where both have a row.
+
+    So nothing is derived through a stream that is joined later, which may be missing.
+    """
+    numbers = range(len(graph.names))
+    if not tree.joins or len(numbers) == 2:
+        return graph
+    (branch,) = graph.branches
+    found = {}
+    for pair in product(numbers, numbers):
+        joins = 1 + max(map(tree.place, pair))
+        found[pair] = close(tuple(_edges(graph, tree, *tree.there(pair, joins))), len(numbers))
+    bounds = Windows.of([[found[i, j].windows.between(i, j) for j in numbers] for i in numbers])
+    paths = tuple(tuple(found[i, j].paths[i][j] for j in numbers) for i in numbers)
+    return replace(graph, branches=(replace(branch, windows=bounds, paths=paths),), windows=bounds)
+
+
+def _edges(
+    graph: WindowGraph, tree: JoinTree, streams: Collection[int], matched: Collection[int]
+) -> Iterator[Edge]:
+    """Yield the bounds between some streams that some joins ask for."""
+    given = graph.branches[0].given
+    for pair in _given(given):
+        if set(pair) <= set(streams) and max(map(tree.place, pair)) in matched:
+            for source, target in (pair, pair[::-1]):
+                bound = given.between(source, target)
+                if bound is not None:
+                    yield Edge(source, target, bound, Span(0, 0))
+
+
+# Drafts ----------------------------------------------------------------------
+
+
+def of_base(tree: JoinTree, classes: Sequence[EqualityClass]) -> tuple[EqualityClass, ...]:
+    """Return equality classes, without the parts of those that later joins have."""
+    return tuple(
+        each if tree.join_of(each.streams, None) == _BASE else EqualityClass(each.type, ())
+        for each in classes
+    )
+
+
+def with_later_joins(draft: Decomposition, tree: JoinTree, classes: Sequence[EqualityClass]) -> Decomposition:
+    """Return a sequence of stages of the base with one for each later join."""
+    for number, join in enumerate(tree.joins):
+        asked = tree.there(join.asked, number)[0]
+        # What has a row in all that meets orders the rows.
+        members = sorted(join.left, key=lambda stream: (stream not in asked, stream))
+        own = {n: each for n, each in enumerate(classes) if tree.join_of(each.streams, None) == number}
+        draft = joined_with(draft, members, join.item, own)
+    return draft
+
+
+# Stages ----------------------------------------------------------------------
+
+
+def later_stages(
+    planning: Planning,
+    stages: Sequence[Stage],
+    scans: Sequence[ScanBuilder],
+    late: Collection[frozenset[int]],
+) -> tuple[Stage, ...]:
+    """Return stages with what a tree of joins says of them; the last ones are those of the later joins.
+
+    ``late``: the streams of equalities that no stage can check. Raises WJoinError WJ107 for what only joins
+    of tables can do.
+    """
+    tree = planning.bound.tree
+    if not tree.joins:
+        return tuple(stages)
+    several = len(planning.bound.sources) > 2
+    first = len(stages) - len(tree.joins)
+    graph = planning.graph
+    base = _windows(graph, tree, frozenset(tree.base), frozenset([_BASE]))
+    made: list[Stage] = []
+    for number, stage in enumerate(stages, -first):
+        if not isinstance(stage, Join):
+            raise AssertionError("the stages of a tree are joins")
+        if number < 0:
+            own = tuple(_on(planning, _BASE)) if number == _BASE else ()
+            made.append(replace(stage, windows=base, on=own))
+            continue
+        join = tree.joins[number]
+        if planning.streaming:
+            _refuse_undecided(planning, number, stage, late)
+        stage = replace(stage, kind=join.kind, on=tuple(_on(planning, number)))
+        if several:
+            there, matched = tree.there(join.asked, number)
+            windows = _windows(graph, tree, there, matched | {number})
+            gates = tuple(_gates(planning, number, scans))
+            lags = tuple(_lags(planning, number, windows))
+            stage = replace(stage, windows=windows, asked=there, gates=gates, lags=lags)
+        made.append(stage)
+    return tuple(made)
+
+
+def _windows(
+    graph: WindowGraph, tree: JoinTree, streams: Collection[int], matched: Collection[int]
+) -> Windows:
+    """Return the closure of the windows between some streams that some joins ask for."""
+    return close(tuple(_edges(graph, tree, streams, matched)), len(graph.names)).windows
+
+
+def _lags(planning: Planning, number: int, windows: Windows) -> Iterator[Retention]:
+    """Yield how far behind the streams that a join waits for a result of it may be, by its streams."""
+    tree = planning.bound.tree
+    join = tree.joins[number]
+    if 0 in join.kind.preserved:
+        distances = []
+        for member in join.left:
+            there, matched = tree.there({member, *join.asked}, number)
+            own = _windows(planning.graph, tree, there, matched | {number})
+            distances.append((member, own.between(member, join.item)))
+        yield Retention(join.item, tuple(distances))
+    if 1 in join.kind.preserved:
+        for other in join.left:
+            if (far := windows.between(join.item, other)) is not None:
+                yield Retention(other, ((join.item, far),))
+
+
+def _refuse_undecided(planning: Planning, number: int, stage: Join, late: Collection[frozenset[int]]) -> None:
+    """Raise WJ107 for a join of streams whose equalities cannot find all partners. ``late``: as there."""
+    bound, join = planning.bound, planning.bound.tree.joins[number]
+    kind = join.kind.value
+    places = [bound.tree.join_of(each, None) for each in late]
+    # What has no partner on the right must be known before.
+    asked = [place for place in places if place == number or (place < number and 1 in join.kind.preserved)]
+    if stage.keyed and not asked:
+        return
+    wrong = asked[0] if asked else number
+    equality = next(
+        (each.equality for each in planning.equalities if bound.join_of(each.equality) == wrong), None
+    )
+    if equality is not None:
+        message = f"a {kind} JOIN of streams cannot decide an equality of these types"
+        remedy = "compare columns of one type: whole numbers, strings, dates, timestamps"
+        raise WJoinError("WJ107", message, span=equality.span, help=remedy)
+    first, second = (bound.sources[each].name for each in (join.left[0], join.item))
+    message = f"a {kind} JOIN of streams needs an equality in ON"
+    remedy = f"add one: ON {first}.id = {second}.id"
+    raise WJoinError("WJ107", message, span=bound.sources[join.item].item.span, help=remedy)
+
+
+def is_later(planning: Planning, condition: Residual) -> bool:
+    """Return whether Spark evaluates a condition once all is joined."""
+    bound = planning.bound
+    if not bound.tree.joins:
+        return True
+    if not planning.streaming:
+        return condition.on is None and not _is_decided(condition, bound.tree)
+    number = bound.join_of(condition)
+    return condition.on is None or number == _BASE or bound.tree.joins[number].kind is JoinKind.INNER
+
+
+def takes_part(tree: JoinTree, condition: Filter) -> bool:
+    """Return whether a condition says which rows of a stream take part at all."""
+    return meets_at(tree, condition) is None
+
+
+def meets_at(tree: JoinTree, condition: Filter) -> int | None:
+    """Return the number of the join of which a condition on a stream says which rows meet; None of others."""
+    if condition.on is None or (number := tree.place(condition.on)) == _BASE:
+        return None
+    join = tree.joins[number]
+    side = int(condition.stream == join.item)
+    return number if side in join.kind.preserved else None
+
+
+def meets_alone(tree: JoinTree, condition: Filter) -> bool:
+    """Return whether a condition on which rows of a stream meet is one of rows as they are read."""
+    number = meets_at(tree, condition)
+    if number is None:
+        return False
+    return condition.stream == tree.joins[number].item or (number == 0 and len(tree.base) == 1)
+
+
+def _gates(planning: Planning, number: int, scans: Sequence[ScanBuilder]) -> Iterator[Operand]:
+    """Yield the columns that tell which rows of what is there before a join meet others."""
+    tree = planning.bound.tree
+    for each in planning.filters:
+        if meets_at(tree, each) == number and not meets_alone(tree, each):
+            yield each.stream, scans[each.stream].needed(f"({each.text})", "boolean")
+
+
+def _on(planning: Planning, number: int) -> Iterator[str]:
+    """Yield the conditions of a join as Spark reads them, with the values of parameters.
+
+    Over tables that is all of ON, and what WHERE asks of streams of which each result has a row.
+    """
+    bound = planning.bound
+    for each in bound.conjuncts:
+        after = each.on is None and (isinstance(each, Filter) or not _is_decided(each, bound.tree))
+        if not after and bound.join_of(each) == number:
+            text = f"{each.left.text} = {each.right.text}" if isinstance(each, Equality) else each.text
+            yield _with_values(text, planning.request.parameters)
+
+
+def _with_values(text: str, parameters: Mapping[str, object]) -> str:
+    """Return a condition with literals in the place of parameters. Raises WJoinError WJ107."""
+    edits = []
+    for token in scan(text):
+        if token.text[:1] == ":" and token.text[1:] in parameters:
+            value = literal(parameters[token.text[1:]])
+            if value is None:
+                message = f"the value of {token.text} cannot be in ON of an outer join of tables"
+                raise WJoinError("WJ107", message, help="write it into the statement")
+            edits.append(Edit(token.start, token.end, value))
+    return apply_edits(text, edits)
+
+
+def outer_undated(kind: JoinKind) -> str:
+    """Return why MATCH_TIME of a join has no watermark, empty where it can have one."""
+    return "" if kind is JoinKind.INNER else "rows without a partner come later than their times"

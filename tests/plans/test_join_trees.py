@@ -1,0 +1,55 @@
+"""What the stages of a tree of joins know of their windows, and of what is not there."""
+
+from tests.kit.planned import plan_over, stream_of
+from wjoin.planner.plan.edges import may_lack
+from wjoin.planner.plan.physical import Join, PhysicalPlan
+
+SECOND = 1_000_000
+
+
+def plan(text: str, streams: int = 3) -> PhysicalPlan:
+    return plan_over(text, [stream_of({"k": "bigint", "v": "bigint"})] * streams).physical
+
+
+def joins(physical: PhysicalPlan) -> list[Join]:
+    return [each for each in physical.stages if isinstance(each, Join)]
+
+
+def test_nothing_is_derived_through_a_stream_that_may_be_missing() -> None:
+    """B is near A and C, where it has a row; that says nothing of A and C."""
+    found = plan(
+        """SELECT A.v FROM a A JOIN c C ON A.k = C.k LEFT JOIN b B ON A.k = B.k AND C.k = B.k
+           WINDOW (A, C) = 5 SECONDS AND WINDOW (A, B) = 1 SECOND AND WINDOW (C, B) = 1 SECOND"""
+    )
+    first, second = joins(found)
+    assert first.windows is not None and second.windows is not None
+    assert found.windows.between(0, 1) == first.windows.between(0, 1) == 5 * SECOND
+    # Where all three meet it does.
+    assert second.windows.between(0, 1) == 2 * SECOND
+
+
+def test_a_join_that_does_not_ask_for_a_stream_has_no_bound_of_it() -> None:
+    found = plan(
+        """SELECT A.v FROM a A LEFT JOIN b B ON A.k = B.k LEFT JOIN c C ON A.k = C.k
+           WINDOW (A, B) = 1 SECOND AND WINDOW (A, C) = 2 SECONDS"""
+    )
+    _, second = joins(found)
+    assert second.windows is not None
+    assert second.asked == {0, 2}
+    assert second.windows.between(1, 2) is None
+    assert found.windows.between(1, 2) == 3 * SECOND
+    assert may_lack(found, second.inputs[0]) == (1,)
+    # Of C rows are kept for A alone, and for what waits for B as long as that may come.
+    assert [each.stream for each in second.inputs[1].retention] == [0]
+    (lag,) = joins(found)[0].lags
+    assert (lag.stream, lag.distances) == (1, ((0, SECOND),))
+
+
+def test_inner_joins_come_first_where_that_makes_no_difference() -> None:
+    linked = """SELECT A.v FROM a A LEFT JOIN b B ON A.k = B.k JOIN c C ON {}.k = C.k
+                WINDOW (A, B) = 1 SECOND AND WINDOW ({}, C) = 2 SECONDS"""
+    first, last = joins(plan(linked.format("A", "A")))
+    assert (first.members, last.members) == ((0, 2), (0, 2, 1))
+    first, last = joins(plan(linked.format("B", "B")))
+    assert (first.members, last.members) == ((0, 1), (0, 1, 2))
+    assert may_lack(plan(linked.format("B", "B")), last.inputs[0]) == (1,)

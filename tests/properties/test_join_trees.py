@@ -1,0 +1,291 @@
+"""Trees of joins: over random micro-batches, each result once and in the micro-batch that decides it.
+
+The model knows nothing of stages: it makes the results of the joins from all rows that were not late, and
+for each row without a partner the time that a watermark must pass.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.kit.local import LocalWorkers
+from tests.kit.planned import block_of, plan_over, stream_of
+from tests.properties.test_outer import Stamped
+from wjoin.executor.counts import Counts
+from wjoin.executor.state.manifest import written_manifest
+from wjoin.executor.stretches import STRETCH_BYTES
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.join_kinds import JoinKind
+from wjoin.planner.plan.block_columns import stored_column
+from wjoin.planner.plan.physical import PhysicalPlan
+
+SECOND = 1_000_000
+NAMES = "ABCD"
+Row = tuple[int, int, int, int]
+"""The number of a row, its event time in seconds, its key and its value."""
+
+GATE = "v >= 1)"
+"""How the column is named that tells which tuples meet at a later join."""
+
+Tuple = tuple[Row | None, ...]
+"""A row of each stream, None of one that has none."""
+
+
+@dataclass(frozen=True)
+class Term:
+    """What ON says of a stream before and the one that is joined: their keys are equal, and a window."""
+
+    other: int
+    low: int
+    high: int
+    compared: bool
+
+
+@dataclass(frozen=True)
+class Step:
+    """A join with one more stream."""
+
+    kind: JoinKind
+    terms: Sequence[Term]
+    least: int | None
+    """The stream before it whose value must be at least 1 to meet."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Joins, one after the other, and the rows of the streams' micro-batches."""
+
+    steps: Sequence[Step]
+    delays: Sequence[int]
+    batches: Sequence[Sequence[Sequence[Row]]]
+
+    @property
+    def hidden(self) -> set[int]:
+        return {number for number, step in enumerate(self.steps, 1) if step.kind.one_sided}
+
+    @property
+    def text(self) -> str:
+        shown = [n for n in range(len(self.delays)) if n not in self.hidden]
+        listed = ", ".join(f"{NAMES[n]}.n AS {NAMES[n].lower()}" for n in shown)
+        items = [
+            f"{n} WATERMARK ts DELAY OF INTERVAL {d} SECONDS AS {n}"
+            for n, d in zip(NAMES, self.delays, strict=False)
+        ]
+        text, windows = f"SELECT {listed} FROM {items[0]}", []
+        for number, step in enumerate(self.steps, 1):
+            own = NAMES[number]
+            on = [f"{NAMES[each.other]}.k = {own}.k" for each in step.terms]
+            on += [f"{NAMES[each.other]}.v <= {own}.v" for each in step.terms if each.compared]
+            on += [] if step.least is None else [f"{NAMES[step.least]}.v >= 1"]
+            kind = step.kind.value.removesuffix(" OUTER")
+            text += f" {kind} JOIN {items[number]} ON {' AND '.join(on)}"
+            windows += [
+                f"WINDOW ({NAMES[each.other]}, {own}) BETWEEN {each.low} SECONDS AND {each.high} SECONDS"
+                for each in step.terms
+            ]
+        return f"{text} {' AND '.join(windows)}"
+
+    @property
+    def plan(self) -> PhysicalPlan:
+        streams = [stream_of({"n": "bigint", "k": "bigint", "v": "bigint"})] * len(self.delays)
+        return plan_over(self.text, streams).physical
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    count = draw(st.integers(3, 4))
+    steps: list[Step] = []
+    visible = [0]
+    for number in range(1, count):
+        others = draw(st.lists(st.sampled_from(visible), min_size=1, max_size=2, unique=True))
+        low = draw(st.integers(-4, 4))
+        terms = [Term(each, low, low + draw(st.integers(0, 6)), draw(st.booleans())) for each in others]
+        kind = draw(st.sampled_from(list(JoinKind)))
+        least = draw(st.sampled_from([None, None, *visible]))
+        steps.append(Step(kind, terms, least))
+        if not kind.one_sided:
+            visible.append(number)
+    numbers = iter(range(100_000))
+
+    def rows(step: int) -> list[Row]:
+        found = draw(
+            st.lists(st.tuples(st.integers(-7, 7), st.integers(0, 1), st.integers(0, 2)), max_size=4)
+        )
+        return [(next(numbers), 5 * step + time, key, value) for time, key, value in found]
+
+    return Case(
+        steps,
+        [draw(st.integers(0, 6)) for _ in range(count)],
+        [[rows(step) for _ in range(count)] for step in range(draw(st.integers(1, 7)))],
+    )
+
+
+@dataclass
+class Oracle:
+    """What each micro-batch must give, by the definition: rows that are not late, and what is decided."""
+
+    case: Case
+    seen: list[int | None] = field(default_factory=list)
+    rows: list[list[Row]] = field(default_factory=list)
+    given: Counter[tuple[int | None, ...]] = field(default_factory=Counter)
+    over: bool = False
+    """Whether no row comes any more."""
+
+    def __post_init__(self) -> None:
+        self.seen = [None] * len(self.case.delays)
+        self.rows = [[] for _ in self.case.delays]
+
+    def mark(self, stream: int) -> float:
+        if self.over:
+            return float("inf")
+        seen = self.seen[stream]
+        return float("-inf") if seen is None else seen - self.case.delays[stream]
+
+    def take(self, batch: Sequence[Sequence[Row]]) -> Counter[tuple[int | None, ...]]:
+        marks = [self.mark(stream) for stream in range(len(batch))]
+        for stream, rows in enumerate(batch):
+            self.rows[stream].extend(row for row in rows if row[1] >= marks[stream])
+            times = [row[1] for row in rows]
+            if times:
+                before = self.seen[stream]
+                self.seen[stream] = max(times) if before is None else max(before, *times)
+        found = self.decided()
+        assert self.given <= found
+        new = found - self.given
+        self.given = found
+        return new
+
+    def decided(self) -> Counter[tuple[int | None, ...]]:
+        """Return all results that no row can change any more."""
+        return Counter(
+            tuple(None if row is None else row[0] for row in each)
+            for each, decided in self._results()
+            if decided
+        )
+
+    def _results(self) -> Iterator[tuple[Tuple, bool]]:
+        """Yield tuples of all joins, and whether each is decided."""
+        made: list[tuple[Tuple, bool]] = [((row,), True) for row in self.rows[0]]
+        for number, step in enumerate(self.case.steps, 1):
+            made = list(self._joined(made, number, step))
+        shown = [n for n in range(len(self.case.delays)) if n not in self.case.hidden]
+        for each, decided in made:
+            yield tuple(each[n] for n in shown), decided
+
+    def _joined(
+        self, left: Sequence[tuple[Tuple, bool]], number: int, step: Step
+    ) -> Iterator[tuple[Tuple, bool]]:
+        kind, right = step.kind, self.rows[number]
+        partners: set[int] = set()
+        for each, decided in left:
+            met = [row for row in right if decided and self._meet(each, row, step)]
+            partners.update(row[0] for row in met)
+            if kind.pairs:
+                yield from (((*each, row), True) for row in met)
+            elif kind is JoinKind.SEMI and met:
+                yield (*each, None), True
+            if 0 in kind.preserved and kind.alone and not met and decided:
+                end = self._left_ends(each, step)
+                yield (*each, None), end is None or end < self.mark(number)
+        for row in right if 1 in kind.preserved else ():
+            if row[0] not in partners:
+                yield (*[None] * number, row), self.over
+
+    def _meet(self, each: Tuple, row: Row, step: Step) -> bool:
+        for term in step.terms:
+            other = each[term.other]
+            if other is None or other[2] != row[2] or not term.low <= row[1] - other[1] <= term.high:
+                return False
+            if term.compared and other[3] > row[3]:
+                return False
+        least = None if step.least is None else each[step.least]
+        return step.least is None or (least is not None and least[3] >= 1)
+
+    def _left_ends(self, each: Tuple, step: Step) -> int | None:
+        """Return the latest time at which a partner of a tuple could come, None where none could."""
+        least = None if step.least is None else each[step.least]
+        others = [each[term.other] for term in step.terms]
+        if any(other is None for other in others) or (
+            step.least is not None and (least is None or least[3] < 1)
+        ):
+            return None
+        ends = [other[1] + term.high for other, term in zip(others, step.terms, strict=True) if other]
+        return min(ends)
+
+
+def found_in(
+    plan: PhysicalPlan, shown: Sequence[int], blocks: Sequence[pa.RecordBatch]
+) -> Counter[tuple[int | None, ...]]:
+    """Return the results in blocks, by the numbers of their rows."""
+    (output,) = plan.outputs
+    columns = {stream: stored_column(plan, stream, number).name for stream, number in output.columns}
+    found: Counter[tuple[int | None, ...]] = Counter()
+    for block in blocks:
+        sides = [
+            block.column(columns[side]).to_pylist()
+            if columns[side] in block.schema.names
+            else [None] * block.num_rows
+            for side in shown
+        ]
+        found.update(zip(*sides, strict=True))
+    return found
+
+
+def block(plan: PhysicalPlan, stream: int, rows: Sequence[Row]) -> pa.RecordBatch:
+    number, time, key, value = (np.array(each, np.int64) for each in zip(*rows, strict=True))
+    columns = {"n": number, "ts": time * SECOND, "k": key, "v": value}
+    return block_of(plan, stream, {**columns, GATE: value >= 1})
+
+
+END = 1_000_000
+"""The number of the first row that is written to end a case, and its time."""
+
+
+def before_the_end(results: Counter[tuple[int | None, ...]]) -> Counter[tuple[int | None, ...]]:
+    """Return the results without rows that end a case."""
+    return Counter({each: times for each, times in results.items() if all((n or 0) < END for n in each)})
+
+
+@pytest.mark.parametrize(("partitions", "stretch"), [(1, STRETCH_BYTES), (3, STRETCH_BYTES), (1, 200)])
+def test_every_result_of_a_tree_comes_once_in_the_micro_batch_that_decides_it(
+    partitions: int, stretch: int
+) -> None:
+    """What a RIGHT or FULL JOIN tells of its right side is compared at the end."""
+
+    @given(cases())
+    def run(case: Case) -> None:
+        try:
+            plan = case.plan
+        except WJoinError as error:
+            # No row can be inside the windows, or a condition may hold of what is not there.
+            assert error.code in ("WJ302", "WJ107"), error
+            return
+        if any(scan.filters or scan.meets for scan in plan.streams):
+            # What these are for is done before rows come to workers.
+            return
+        shown = [n for n in range(len(case.delays)) if n not in case.hidden]
+        workers, oracle = LocalWorkers(plan, partitions, stretch), Oracle(case)
+        for worker in (each for stage in workers._stages for each in stage):
+            worker.store = Stamped()
+        exact = all(1 not in step.kind.preserved for step in case.steps)
+        found: Counter[tuple[int | None, ...]] = Counter()
+        ends = [[(END + n, END, 90 + n, 9)] for n in range(len(case.delays))]
+        for batch in (*case.batches, ends):
+            blocks = {stream: block(plan, stream, rows) for stream, rows in enumerate(batch) if rows}
+            new = found_in(plan, shown, workers.run(blocks, Counts()))
+            expected = oracle.take(batch)
+            assert new == expected if exact else expected <= new + found, case.text
+            found += new
+            # As after a restart.
+            for worker in (each for stage in workers._stages for each in stage):
+                worker.manifest = written_manifest(worker.manifest.encode())
+        oracle.over = True
+        assert before_the_end(found) == before_the_end(oracle.decided()), case.text
+
+    run()

@@ -1,0 +1,154 @@
+"""Outer, semi and anti joins among several joins have the rows that DuckDB has, over streams and tables."""
+
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import wjoin
+from tests.stream.test_outer_joins import end, on_time
+from tests.stream.test_statement_sets import Streams
+from tests.tiers import tiers
+
+AB, AC, BC = (
+    "WINDOW (A, B) BETWEEN -2 AND 5",
+    "WINDOW (A, C) BETWEEN -1 AND 6",
+    "WINDOW (B, C) BETWEEN 0 AND 4",
+)
+AB_ON, AC_ON, BC_ON = (
+    f"{second}.n - {first}.n BETWEEN {low} AND {high}"
+    for first, second, low, high in (("A", "B", -2, 5), ("A", "C", -1, 6), ("B", "C", 0, 4))
+)
+
+STATEMENTS = {
+    # The second LEFT JOIN asks for what the first may not have found.
+    "chain": (
+        f"""SELECT A.n AS a, A.s, B.n AS b, B.s AS t, C.n AS c, C.s AS u FROM one A
+            LEFT JOIN two B ON A.k = B.k LEFT JOIN three C ON B.k = C.k AND B.j = C.j {AB} AND {BC}""",
+        f"""SELECT A.n, A.s, B.n, B.s, C.n, C.s FROM one A
+            LEFT JOIN two B ON A.k = B.k AND {AB_ON}
+            LEFT JOIN three C ON B.k = C.k AND B.j = C.j AND {BC_ON}""",
+    ),
+    "star": (
+        f"""SELECT A.n AS a, B.v, C.s, MATCH_TIME() AS at, MATCH_SPAN() AS wide FROM one A
+            LEFT JOIN two B ON A.k = B.k AND A.j = B.j
+            LEFT JOIN three C ON A.k = C.k AND A.v > 2 {AB} AND {AC}
+            WHERE C.n IS NULL OR B.v IS NULL OR B.v < C.v""",
+        f"""SELECT A.n, B.v, C.s, greatest(A.n, B.n, C.n), greatest(A.n, B.n, C.n) - least(A.n, B.n, C.n)
+            FROM one A LEFT JOIN two B ON A.k = B.k AND A.j = B.j AND {AB_ON}
+            LEFT JOIN three C ON A.k = C.k AND A.v > 2 AND {AC_ON}
+            WHERE C.n IS NULL OR B.v IS NULL OR B.v < C.v""",
+    ),
+    "group": (
+        f"""SELECT A.n AS a, B.n AS b, C.n AS c FROM one A, two B
+            LEFT JOIN three C ON B.k = C.k AND A.v <= C.v {AB} AND {BC}
+            WHERE A.k = B.k AND A.j = B.j AND B.v > 1""",
+        f"""SELECT A.n, B.n, C.n FROM (one A JOIN two B ON A.k = B.k AND A.j = B.j AND B.v > 1 AND {AB_ON})
+            LEFT JOIN three C ON B.k = C.k AND A.v <= C.v AND {BC_ON}""",
+    ),
+    "without": (
+        f"""SELECT A.n AS a, C.n AS c, A.s FROM one A ANTI JOIN two B ON A.k = B.k AND A.s = B.s
+            LEFT JOIN three C ON A.k = C.k {AB} AND {AC}""",
+        f"""SELECT A.n, C.n, A.s FROM (SELECT * FROM one A WHERE NOT EXISTS
+            (SELECT * FROM two B WHERE A.k = B.k AND A.s = B.s AND {AB_ON})) A
+            LEFT JOIN three C ON A.k = C.k AND {AC_ON}""",
+    ),
+    "inner after": (
+        f"""SELECT A.n AS a, B.s, C.n AS c FROM one A LEFT JOIN two B ON A.k = B.k
+            JOIN three C ON B.j = C.j AND B.k = C.k {AB} AND {BC}""",
+        f"""SELECT A.n, B.s, C.n FROM one A LEFT JOIN two B ON A.k = B.k AND {AB_ON}
+            JOIN three C ON B.j = C.j AND B.k = C.k AND {BC_ON}""",
+    ),
+    # An inner join that knows nothing of B comes before it.
+    "inner first": (
+        f"""SELECT A.n AS a, B.s, C.n AS c FROM one A LEFT JOIN two B ON A.k = B.k AND A.j = B.j
+            JOIN three C ON A.j = C.j AND A.k = C.k {AB} AND {AC}""",
+        f"""SELECT A.n, B.s, C.n FROM one A LEFT JOIN two B ON A.k = B.k AND A.j = B.j AND {AB_ON}
+            JOIN three C ON A.j = C.j AND A.k = C.k AND {AC_ON}""",
+    ),
+    "full": (
+        f"""SELECT A.n AS a, B.s, C.s AS u FROM one A FULL JOIN two B ON A.k = B.k
+            FULL JOIN three C ON B.k = C.k AND B.j = C.j {AB} AND {BC}""",
+        f"""SELECT A.n, B.s, C.s FROM one A FULL JOIN two B ON A.k = B.k AND {AB_ON}
+            FULL JOIN three C ON B.k = C.k AND B.j = C.j AND {BC_ON}""",
+    ),
+    "right": (
+        f"""SELECT A.s, B.n AS b, C.n AS c, C.s AS u FROM one A JOIN two B ON A.k = B.k AND A.j = B.j
+            RIGHT JOIN three C ON A.k = C.k AND B.v > 3 {AB} AND {AC}""",
+        f"""SELECT A.s, B.n, C.n, C.s FROM (one A JOIN two B ON A.k = B.k AND A.j = B.j AND {AB_ON})
+            RIGHT JOIN three C ON A.k = C.k AND B.v > 3 AND {AC_ON}""",
+    ),
+    "some": (
+        f"""SELECT A.n AS a, B.n AS b FROM one A LEFT JOIN two B ON A.k = B.k
+            SEMI JOIN three C ON A.k = C.k AND A.j = C.j {AB} AND {AC}""",
+        f"""SELECT A.n, B.n FROM one A LEFT JOIN two B ON A.k = B.k AND {AB_ON}
+            WHERE EXISTS (SELECT * FROM three C WHERE A.k = C.k AND A.j = C.j AND {AC_ON})""",
+    ),
+    "four": (
+        f"""SELECT A.n AS a, B.n AS b, C.n AS c, D.s FROM one A LEFT JOIN two B ON A.k = B.k AND A.j = B.j
+            LEFT JOIN three C ON A.k = C.k AND A.j = C.j LEFT JOIN one D ON B.k = D.k AND C.k = D.k
+            {AB} AND {AC} AND WINDOW (B, D) = 3 AND WINDOW (C, D) = 5""",
+        f"""SELECT A.n, B.n, C.n, D.s FROM one A LEFT JOIN two B ON A.k = B.k AND A.j = B.j AND {AB_ON}
+            LEFT JOIN three C ON A.k = C.k AND A.j = C.j AND {AC_ON}
+            LEFT JOIN one D ON B.k = D.k AND C.k = D.k AND abs(D.n - B.n) <= 3 AND abs(D.n - C.n) <= 5""",
+    ),
+}
+"""Statements for wjoin, and what they mean to DuckDB."""
+
+
+@pytest.fixture
+def streams(session: wjoin.Session, tmp_path: Path) -> Iterator[Streams]:
+    found = Streams(session, tmp_path, random.Random(31), delay=20)
+    yield found
+    for each in session.running:
+        each.stop()
+    found.oracle.close()
+
+
+@pytest.mark.parametrize(
+    ("home", "names"),
+    [
+        ("files", ["chain", "without"]),
+        pytest.param("files", list(STATEMENTS), marks=pytest.mark.long),
+        pytest.param("spark", list(STATEMENTS), marks=pytest.mark.long),
+    ],
+    ids=["some", "files", "spark"],
+)
+def test_joins_of_streams(streams: Streams, home: str, names: list[str]) -> None:
+    """In several runs, whose rows are out of order."""
+    sinks = {name: name.replace(" ", "_") for name in names}
+    streams.session.context.settings.set("wjoin.state", home)
+    streams.sinks([*sinks.values()])
+    script = "; ".join(f"INSERT INTO {sink} {STATEMENTS[name][0]}" for name, sink in sinks.items())
+    for _ in range(2):
+        on_time(streams, 2)
+        streams.session.run_script(script, checkpoint=str(streams.root / "checkpoints"))
+    end(streams)
+    streams.session.run_script(script, checkpoint=str(streams.root / "checkpoints"))
+    for name, sink in sinks.items():
+        expected = streams.expected(STATEMENTS[name][1])
+        assert streams.found(sink) == expected, name
+        assert expected.total() > 10, name
+
+
+@pytest.mark.parametrize("name", tiers(STATEMENTS, long=[*STATEMENTS][3:]))
+def test_joins_of_tables(streams: Streams, name: str) -> None:
+    on_time(streams, 2)
+    text = STATEMENTS[name][0]
+    for table in streams.names:
+        rows = streams.session.spark.read.parquet(str(streams.root / table))
+        rows.createOrReplaceTempView(f"table_{table}")
+        text = re.sub(rf"\b{table} ([ABCD])\b", rf"table_{table} WATERMARK n DELAY OF 0 AS \1", text)
+    found = Counter(tuple(row) for row in streams.session.sql(text).collect())
+    assert found == streams.expected(STATEMENTS[name][1])
+
+
+def test_explain_says_when_each_join_decides(streams: Streams) -> None:
+    explained = streams.session.explain(STATEMENTS["chain"][0])
+    assert "a row of A without a partner comes when B's watermark passes n + 5" in explained
+    assert (
+        "a row of A and B without a partner comes when C's watermark passes A.n + 9 or B.n + 4" in explained
+    )
