@@ -55,10 +55,10 @@ class Lacking:
 
     def filled(self, number: int, block: pa.RecordBatch) -> pa.RecordBatch:
         """Return tuples that have come to an input with all its columns."""
-        if not self.streams[number]:
+        each, names = self.plan.stages[self.number].inputs[number], set(block.schema.names)
+        # Rows of a state that has moved have all columns.
+        if names.issuperset(self.there(number)):
             return block
-        each = self.plan.stages[self.number].inputs[number]
-        names = set(block.schema.names)
         there = [stream for stream in each.members if time_name(stream) in names]
         times = block.column(time_name(there[0]))
         columns = {}

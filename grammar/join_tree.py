@@ -87,15 +87,21 @@ class JoinTree:
         return max(map(self.place, asked), default=-1)
 
 
-def join_tree(kinds: Sequence[JoinKind]) -> JoinTree:
-    """Return the joins as they are written; ``kinds`` are those of the items of FROM, by their numbers."""
-    first = next((n for n, kind in enumerate(kinds) if kind is not JoinKind.INNER), len(kinds))
+def join_tree(kinds: Sequence[JoinKind], absent: Collection[int] = ()) -> JoinTree:
+    """Return the joins as they are written; ``kinds`` are those of the items of FROM, by their numbers.
+
+    Of the items ``absent`` no row is to be there, once all others are joined.
+    """
+    items = [number for number in range(len(kinds)) if number not in absent]
+    later = (place for place, number in enumerate(items) if place and kinds[number] is not JoinKind.INNER)
+    first = next(later, len(items))
     joins: list[LaterJoin] = []
-    left = tuple(range(first))
-    for item in range(first, len(kinds)):
-        joins.append(LaterJoin(kinds[item], left, item))
-        left = left if kinds[item].one_sided else (*left, item)
-    return JoinTree(tuple(range(first)), tuple(joins))
+    left = tuple(items[:first])
+    without = [(JoinKind.ANTI, item) for item in sorted(absent)]
+    for kind, item in [*((kinds[item], item) for item in items[first:]), *without]:
+        joins.append(LaterJoin(kind, left, item))
+        left = left if kind.one_sided else (*left, item)
+    return JoinTree(tuple(items[:first]), tuple(joins))
 
 
 def arranged(tree: JoinTree, conditions: Collection[frozenset[int]]) -> JoinTree:
@@ -110,7 +116,8 @@ def arranged(tree: JoinTree, conditions: Collection[frozenset[int]]) -> JoinTree
             if each.kind in (JoinKind.RIGHT, JoinKind.FULL):
                 break
             continue
-        linked = [found for found in conditions if each.item in found and max(found) == each.item]
+        known = {*each.left, each.item}
+        linked = (found for found in conditions if each.item in found and found <= known)
         if all(found <= {*base, each.item} for found in linked):
             base.append(each.item)
             joins.remove(each)

@@ -27,6 +27,12 @@ def _span(meta: Meta | Leaf) -> Span:
     return Span(meta.start_pos or 0, meta.end_pos or 0)
 
 
+class _NotThere(NamedTuple):
+    """A step of a path that is not to be there."""
+
+    stream: Identifier
+
+
 @v_args(meta=True, inline=True)
 class _Nodes(Transformer[Leaf, Any]):
     """Builds the nodes of grammar.syntax from Lark's trees, bottom up."""
@@ -132,9 +138,13 @@ class _Nodes(Transformer[Leaf, Any]):
         del meta
         return widths
 
+    def absent(self, meta: Meta, stream: Identifier) -> _NotThere:
+        del meta
+        return _NotThere(stream)
+
     def window_path(self, meta: Meta, *parts: Any) -> syntax.WindowPath:
-        *streams, widths, both = parts
-        return _path(meta, streams, widths, both is not None)
+        *steps, widths, both = parts
+        return _path(meta, steps, widths, both is not None)
 
     def window_and(self, meta: Meta, *terms: syntax.WindowCondition) -> syntax.WindowAnd:
         return syntax.WindowAnd(terms, span=_span(meta))
@@ -478,20 +488,41 @@ def _same(column: Identifier, again: Identifier) -> Identifier:
 
 
 def _path(
-    meta: Meta, streams: list[Identifier], widths: tuple[Duration, ...], bidirectional: bool
+    meta: Meta,
+    steps: list[Identifier | _NotThere],
+    widths: tuple[Duration, ...],
+    bidirectional: bool,
 ) -> syntax.WindowPath:
-    if len(streams) < 2:
-        raise WJoinError(
-            "WJ109", "a path has one stream only", span=streams[0].span, help="name two or more streams"
-        )
-    if len(widths) != len(streams) - 1:
+    streams = [each for each in steps if isinstance(each, Identifier)]
+    if len(steps) < 2 or not streams:
+        first = steps[0] if isinstance(steps[0], Identifier) else steps[0].stream
+        message = "a path has one stream only" if len(steps) < 2 else "a path has streams with NOT only"
+        raise WJoinError("WJ109", message, span=first.span, help="name two or more streams")
+    if isinstance(steps[0], _NotThere):
+        message = f"a path begins with NOT {steps[0].stream.name}"
+        help = "begin with the stream whose rows are to be there"
+        raise WJoinError("WJ109", message, span=steps[0].stream.span, help=help)
+    last = max(place for place, each in enumerate(steps) if isinstance(each, Identifier))
+    hops, ends = len(streams) - 1, len(steps) - last - 1
+    if len(widths) != hops + ends:
+        of_end = " and one for each NOT at the end" if ends else ""
         raise WJoinError(
             "WJ109",
-            f"a path of {counted(len(streams), 'stream')} has {counted(len(widths), 'width')}",
+            f"a path of {counted(len(streams) + ends, 'stream')} has {counted(len(widths), 'width')}",
             span=widths[0].span.cover(widths[-1].span),
-            help=f"give {len(streams) - 1}: one per step between neighbours",
+            help=f"give {hops + ends}: one per step between neighbours{of_end}",
         )
-    return syntax.WindowPath(tuple(streams), widths, bidirectional, span=_span(meta))
+    absent, after = [], -1
+    for place, each in enumerate(steps):
+        if isinstance(each, Identifier):
+            after += 1
+        else:
+            width = widths[hops + place - last - 1] if place > last else None
+            absent.append(syntax.Absent(each.stream, after, width, span=each.stream.span))
+    if absent and bidirectional:
+        message = "a path with NOT cannot be BIDIRECTIONAL"
+        raise WJoinError("WJ109", message, span=_span(meta), help="write one statement for each direction")
+    return syntax.WindowPath(tuple(streams), widths[:hops], bidirectional, tuple(absent), span=_span(meta))
 
 
 _NODES = _Nodes()

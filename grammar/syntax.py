@@ -103,12 +103,25 @@ class WindowRows(Node):
 
 
 @dataclass(frozen=True)
+class Absent(Node):
+    """``NOT C`` in a path: no row of C from the stream with the number ``after`` on.
+
+    To the next one, or at the end of the path, where none follows, for ``width``.
+    """
+
+    stream: Identifier
+    after: int
+    width: Duration | None
+
+
+@dataclass(frozen=True)
 class WindowPath(Node):
-    """``PATH (A, B, C) WITHIN (w1, w2) [BIDIRECTIONAL]``."""
+    """``PATH (A, B, NOT C) WITHIN (w1, w2) [BIDIRECTIONAL]``; ``streams`` are those that have rows."""
 
     streams: tuple[Identifier, ...]
     widths: tuple[Duration, ...]
     bidirectional: bool
+    absent: tuple[Absent, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import FromItem, LateralView, SelectBlock
 from wjoin.grammar.tokens import Kind, scan
 from wjoin.planner.bind.event_time import EventTimes, event_times
-from wjoin.planner.bind.outer_joins import refuse_undecided, tree_of
+from wjoin.planner.bind.outer_joins import about_absent, absent_items, refuse_undecided, tree_of
 from wjoin.planner.bind.select_list import Reads, ResultColumn, bind_select_list, bind_tail
 from wjoin.planner.bind.written import Written
 from wjoin.planner.catalog import Relation
@@ -75,7 +75,9 @@ def bind(
     conjuncts: list[Conjunct] = [using_equality(pair, sources) for pair in pairs]
     for made, (*_, span) in zip(conjuncts, pairs, strict=True):
         refuse_undecided(tree, made, span, sources)
-    for each in block.conjuncts:
+    absent = absent_items(sources, block)
+    for written in block.conjuncts:
+        each = about_absent(text, written, absent, sources)
         scope = shown if each.on is None else inside
         conjuncts.append(bind_conjunct(text, each, scope, parameters, predicates, static, tree))
         refuse_undecided(tree, conjuncts[-1], each.span, sources)

@@ -1,29 +1,70 @@
 """What joins that are not inner ones ask of their block."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
+from wjoin.grammar import syntax
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.join_kinds import JoinKind
 from wjoin.grammar.join_tree import JoinTree, LaterJoin, join_tree
 from wjoin.grammar.plurals import listed
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import SelectBlock
+from wjoin.grammar.tokens import identifier, is_name, scan
 from wjoin.planner.conditions.conjuncts import ColumnComparison, Conjunct, Equality, Residual, streams_of
 from wjoin.planner.conditions.expressions import is_exact
 from wjoin.planner.conditions.readable import ReadCondition, Unread
 from wjoin.planner.text.scope import ScopeItem, comma_between
+from wjoin.planner.windows.window_graph import absent_streams
 
 _LEFT_MAY_MISS = (JoinKind.RIGHT, JoinKind.FULL)
 
 
 def tree_of(text: str, sources: Sequence[ScopeItem], static: Collection[int], block: SelectBlock) -> JoinTree:
     """Return the joins of a block. Raises WJ107 for one that is not supported."""
-    tree = join_tree([each.item.kind for each in sources])
+    tree = join_tree([each.item.kind for each in sources], absent_items(sources, block))
     for each in tree.joins:
         if each.kind is not JoinKind.INNER:
             _refuse_unsupported(text, sources, static, block, each)
     return tree
+
+
+def absent_items(sources: Sequence[ScopeItem], block: SelectBlock) -> frozenset[int]:
+    """Return the numbers of the streams that a path names with NOT. Raises WJ107 for one that is joined."""
+    found = set()
+    for name in absent_streams(block.window):
+        for each in sources:
+            if name.matches(each.name):
+                found.add(each.number)
+                if each.item.kind is not JoinKind.INNER:
+                    message = f"a path has NOT {each.name}, which a {each.item.kind.value} JOIN joins"
+                    raise WJoinError("WJ107", message, span=name.span, help="list it with a comma")
+    return frozenset(found)
+
+
+def about_absent(
+    text: str, conjunct: syntax.Conjunct, absent: Collection[int], sources: Sequence[ScopeItem]
+) -> syntax.Conjunct:
+    """Return a condition of a block as one of the ON of the stream with NOT that it names, if it names one.
+
+    Raises WJ107 where it names two.
+    """
+    tokens = scan(conjunct.span.of(text))
+    named = [
+        number
+        for number in sorted(absent)
+        for token, dot in pairwise(tokens)
+        if dot.text == "." and is_name(token) and identifier(token).matches(sources[number].name)
+    ]
+    both = sorted(set(named))
+    if len(both) > 1:
+        names = listed([sources[each].name for each in both])
+        message = f"a condition names {names}, of each of which no row is to be there"
+        raise WJoinError(
+            "WJ107", message, span=conjunct.span, help="compare each with a stream that is there"
+        )
+    return replace(conjunct, on=both[0]) if both else conjunct
 
 
 def _refuse_unsupported(

@@ -6,7 +6,7 @@ windows and tightens given ones; a cycle of negative length is a contradiction. 
 is a set of such networks, one to a branch (W-join 2002, forms 1 to 3 and path joins).
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 from math import prod
@@ -117,11 +117,21 @@ def names_in_window(condition: syntax.WindowCondition) -> frozenset[str] | None:
             return frozenset().union(*known) if len(known) == len(found) else None
         case syntax.WindowPair(first, second) | syntax.WindowBetween(first, second):
             streams: tuple[syntax.Identifier, ...] = (first, second)
-        case syntax.WindowPath(streams):
-            pass
+        case syntax.WindowPath():
+            streams = (*condition.streams, *(each.stream for each in condition.absent))
         case syntax.WindowStream(stream) | syntax.WindowRows(stream):
             streams = (stream,)
     return frozenset(each.name.lower() for each in streams)
+
+
+def absent_streams(condition: syntax.WindowCondition) -> Iterator[syntax.Identifier]:
+    """Yield the streams that a path names with NOT."""
+    match condition:
+        case syntax.WindowAnd(terms) | syntax.WindowOr(terms):
+            for term in terms:
+                yield from absent_streams(term)
+        case syntax.WindowPath():
+            yield from (each.stream for each in condition.absent)
 
 
 def _count(condition: syntax.WindowCondition) -> int:
@@ -179,12 +189,26 @@ class _Reader:
             (self._pair(first, second, path.span), self._width(width))
             for (first, second), width in zip(pairwise(path.streams), path.widths, strict=True)
         ]
+        absent = [edge for each in path.absent for edge in self._absent(path, each)]
         turned = [((second, first), width) for (first, second), width in hops]
         directions = [hops, turned] if path.bidirectional else [hops]
         return [
-            tuple(edge for ends, width in direction for edge in self._between(ends, 0, width, path.span))
+            (
+                *(edge for ends, width in direction for edge in self._between(ends, 0, width, path.span)),
+                *absent,
+            )
             for direction in directions
         ]
+
+    def _absent(self, path: syntax.WindowPath, step: syntax.Absent) -> Iterator[Edge]:
+        """Yield where rows are that must not be there: up to the next stream, or for a width at the end."""
+        before = self._pair(path.streams[step.after], step.stream, path.span)
+        if step.width is not None:
+            yield from self._between(before, 0, self._width(step.width), path.span)
+            return
+        after = self._pair(step.stream, path.streams[step.after + 1], path.span)
+        for first, second in (before, after):
+            yield Edge(second, first, 0, path.span)
 
     def _all(self, bound: int, span: Span) -> tuple[Edge, ...]:
         dated = [number for number in range(len(self.names)) if number not in self.timeless]

@@ -39,9 +39,15 @@ def print_condition(condition: syntax.WindowCondition) -> str:
             return f"WINDOW {print_name(stream.name)} = {print_duration(width)}"
         case syntax.WindowRows(stream, rows):
             return f"WINDOW {print_name(stream.name)} = {rows} ROWS"
-        case syntax.WindowPath(streams, widths, bidirectional):
-            steps = ", ".join(map(print_duration, widths))
-            return f"PATH ({_listed(streams)}) WITHIN ({steps}){' BIDIRECTIONAL' if bidirectional else ''}"
+        case syntax.WindowPath(streams, widths, bidirectional, absent):
+            ends = [each.width for each in absent if each.width is not None]
+            steps = ", ".join(map(print_duration, (*widths, *ends)))
+            names = []
+            for place, stream in enumerate(streams):
+                names.append(print_name(stream.name))
+                names += [f"NOT {print_name(each.stream.name)}" for each in absent if each.after == place]
+            both = " BIDIRECTIONAL" if bidirectional else ""
+            return f"PATH ({', '.join(names)}) WITHIN ({steps}){both}"
         case syntax.WindowAnd(terms):
             return " AND ".join(_term(term, (syntax.WindowAnd, syntax.WindowOr)) for term in terms)
         case syntax.WindowOr(terms):

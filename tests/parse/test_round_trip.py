@@ -50,7 +50,13 @@ def betweens(draw: st.DrawFn) -> syntax.WindowBetween:
 def paths(draw: st.DrawFn) -> syntax.WindowPath:
     streams = draw(st.lists(NAMES, min_size=2, max_size=4))
     widths = draw(st.lists(WIDTHS, min_size=len(streams) - 1, max_size=len(streams) - 1))
-    return syntax.WindowPath(tuple(streams), tuple(widths), draw(st.booleans()), span=ANY)
+    absent = []
+    for place in range(len(streams)):
+        width = draw(WIDTHS) if place == len(streams) - 1 else None
+        for name in draw(st.lists(NAMES, max_size=1)):
+            absent.append(syntax.Absent(name, place, width, span=ANY))
+    both = not absent and draw(st.booleans())
+    return syntax.WindowPath(tuple(streams), tuple(widths), both, tuple(absent), span=ANY)
 
 
 TERMS = st.one_of(

@@ -87,6 +87,35 @@ STATEMENTS = {
         f"""SELECT A.n, B.n FROM one A LEFT JOIN two B ON A.k = B.k AND {AB_ON}
             WHERE EXISTS (SELECT * FROM three C WHERE A.k = C.k AND A.j = C.j AND {AC_ON})""",
     ),
+    # A, then B, and no C of the key between them.
+    "path": (
+        """SELECT A.n AS a, B.n AS b, B.s FROM one A, three C, two B PATH (A, NOT C, B) WITHIN (6)
+           WHERE A.k = B.k AND A.j = B.j AND A.k = C.k AND C.s <> 'x' AND A.v > 1""",
+        """SELECT A.n, B.n, B.s FROM one A, two B WHERE A.k = B.k AND A.j = B.j AND A.v > 1
+           AND B.n - A.n BETWEEN 0 AND 6 AND NOT EXISTS
+           (SELECT * FROM three C WHERE A.k = C.k AND C.s <> 'x' AND C.n BETWEEN A.n AND B.n)""",
+    ),
+    "path end": (
+        """SELECT A.n AS a, B.n AS b, MATCH_TIME() AS at FROM one A, two B, three C
+           PATH (A, B, NOT C) WITHIN (5, 3) WHERE A.k = B.k AND A.j = B.j AND B.k = C.k AND C.v >= A.v""",
+        """SELECT A.n, B.n, B.n FROM one A, two B WHERE A.k = B.k AND A.j = B.j
+           AND B.n - A.n BETWEEN 0 AND 5 AND NOT EXISTS
+           (SELECT * FROM three C WHERE B.k = C.k AND C.v >= A.v AND C.n - B.n BETWEEN 0 AND 3)""",
+    ),
+    "path of two": (
+        "SELECT * FROM one A, two B PATH (A, NOT B) WITHIN (4) WHERE A.k = B.k AND A.j = B.j",
+        """SELECT * FROM one A WHERE NOT EXISTS
+           (SELECT * FROM two B WHERE A.k = B.k AND A.j = B.j AND B.n - A.n BETWEEN 0 AND 4)""",
+    ),
+    "path of several": (
+        """SELECT A.n AS a, B.n AS b FROM one A JOIN two B ON A.k = B.k AND A.j = B.j, three C, one D
+           PATH (A, NOT C, B, NOT D) WITHIN (8, 2)
+           WHERE C.k = B.k AND C.j = A.j AND D.k = A.k AND D.s = B.s""",
+        """SELECT A.n, B.n FROM one A JOIN two B ON A.k = B.k AND A.j = B.j AND B.n - A.n BETWEEN 0 AND 8
+           WHERE NOT EXISTS (SELECT * FROM three C WHERE C.k = B.k AND C.j = A.j AND C.n BETWEEN A.n AND B.n)
+           AND NOT EXISTS
+           (SELECT * FROM one D WHERE D.k = A.k AND D.s = B.s AND D.n - B.n BETWEEN 0 AND 2)""",
+    ),
     "four": (
         f"""SELECT A.n AS a, B.n AS b, C.n AS c, D.s FROM one A LEFT JOIN two B ON A.k = B.k AND A.j = B.j
             LEFT JOIN three C ON A.k = C.k AND A.j = C.j LEFT JOIN one D ON B.k = D.k AND C.k = D.k
@@ -111,7 +140,7 @@ def streams(session: wjoin.Session, tmp_path: Path) -> Iterator[Streams]:
 @pytest.mark.parametrize(
     ("home", "names"),
     [
-        ("files", ["chain", "without"]),
+        ("files", ["chain", "path"]),
         pytest.param("files", list(STATEMENTS), marks=pytest.mark.long),
         pytest.param("spark", list(STATEMENTS), marks=pytest.mark.long),
     ],
@@ -134,7 +163,7 @@ def test_joins_of_streams(streams: Streams, home: str, names: list[str]) -> None
         assert expected.total() > 10, name
 
 
-@pytest.mark.parametrize("name", tiers(STATEMENTS, long=[*STATEMENTS][3:]))
+@pytest.mark.parametrize("name", tiers(STATEMENTS, long=[*STATEMENTS][2:]))
 def test_joins_of_tables(streams: Streams, name: str) -> None:
     on_time(streams, 2)
     text = STATEMENTS[name][0]
@@ -152,3 +181,27 @@ def test_explain_says_when_each_join_decides(streams: Streams) -> None:
     assert (
         "a row of A and B without a partner comes when C's watermark passes A.n + 9 or B.n + 4" in explained
     )
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("home", ["files", "spark"])
+def test_rows_that_lack_others_move_to_other_workers(streams: Streams, home: str) -> None:
+    names, session = ["chain", "full", "path"], streams.session
+    streams.sinks(names)
+    session.context.settings.set("wjoin.state", home)
+    script = "; ".join(f"INSERT INTO {name} {STATEMENTS[name][0]}" for name in names)
+    on_time(streams, 3)
+    old, new = (str(streams.root / each) for each in ("checkpoints", "moved"))
+    session.run_script(script, checkpoint=old)
+    before = session.spark.conf.get("spark.sql.shuffle.partitions")
+    session.context.settings.set("wjoin.state", "spark" if home == "files" else "files")
+    session.repartition(script, old, new, 3)
+    session.spark.conf.set("spark.sql.shuffle.partitions", "3")
+    try:
+        on_time(streams, 1)
+        end(streams)
+        session.run_script(script, checkpoint=new)
+    finally:
+        session.spark.conf.set("spark.sql.shuffle.partitions", str(before))
+    for name in names:
+        assert streams.found(name) == streams.expected(STATEMENTS[name][1]), name
