@@ -22,6 +22,7 @@ from wjoin.executor.multiway import MultiwayJoin
 from wjoin.executor.numbering import with_numbers
 from wjoin.executor.partners import Partners, preserved_inputs
 from wjoin.executor.report import Report
+from wjoin.executor.silence import count_silent, progressed
 from wjoin.executor.spool import Spool
 from wjoin.executor.state.kept_rows import live, settled, watermark
 from wjoin.executor.state.manifest import Elsewhere, Manifest
@@ -242,9 +243,7 @@ class StageLogic:
         cutting = writing.cutting
         preserved = preserved_inputs(self.stage)
         partners = Partners(self.plan.kind, preserved) if preserved else None
-        seen = dict(manifest.seen)
-        for stream, time in arrivals.seen.items():
-            seen[stream] = max(time, seen.get(stream, time))
+        seen, came = progressed(self.plan, self.stage, manifest, arrivals)
         marks = self._marks(seen)
         loaded: dict[str, SortedRun] = {}
         known = dict(manifest.marks)
@@ -340,8 +339,10 @@ class StageLogic:
             held=self._elsewhere_after(manifest, arrivals, keepers),
             writing=among._next_writing(self, new),
             marks=marked,
+            came=came,
         )
         count_state(self.stage, manifest, after, counts)
+        count_silent(self.plan, self.stage, after, arrivals.clock, counts)
         yield after
 
     def _keeper(self, writing: Writing, number: int, marks: Mapping[int, int | None]) -> _Keeper:

@@ -40,6 +40,7 @@ from wjoin.sources.catalog import (
     check_name,
     declared_ahead,
     declared_delays,
+    declared_idle,
     declared_shedding,
     forget,
     microseconds,
@@ -151,6 +152,7 @@ class Session:
         delay: str | datetime.timedelta | None = None,
         ahead: str | datetime.timedelta | None = None,
         shedding: str | None = None,
+        idle_after: str | datetime.timedelta | None = None,
     ) -> None:
         """Register a DataFrame, streaming or static, as a stream of this session.
 
@@ -160,9 +162,11 @@ class Session:
         column has in Spark, and else 0, of which a join of streams warns (WJ801). ``ahead`` is how much
         later than its micro-batch a row may be, text with a unit or a timedelta: rows further ahead are
         dropped and counted. ``shedding`` is ``off``, ``linear`` or ``quadratic``: how rows are shed when a
-        join is overloaded; left out, as the session says. Raises WJoinError WJ202 where the DataFrame has no
-        such column, WJ106 for a name that does not print, WJ110 and WJ305 for an ``ahead`` that is negative
-        or of an integral event time, and WJ603 for another ``shedding``.
+        join is overloaded; left out, as the session says. After ``idle_after`` without a row, text with a
+        unit or a timedelta, the stream is silent: its watermark goes on with those of the others. Raises
+        WJoinError WJ202 where the DataFrame has no such column, WJ106 for a name that does not print, WJ110
+        for an ``ahead`` that is negative and an ``idle_after`` that is not above zero, WJ305 for an ``ahead``
+        of an integral event time, and WJ603 for another ``shedding``.
         """
         check_name("stream", name)
         if event_time is not None and event_time.lower() not in map(str.lower, df.columns):
@@ -184,6 +188,7 @@ class Session:
             columns,
             None if ahead is None else declared_ahead(microseconds(ahead), event_time, columns),
             None if shedding is None else declared_shedding(shedding),
+            None if idle_after is None else declared_idle(microseconds(idle_after)),
         )
         declared = StreamDeclaration(
             name, event_time, delays, DATAFRAME, frame=held, streaming=streaming, rows=df

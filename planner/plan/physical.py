@@ -118,6 +118,7 @@ class StreamScan:
     declared (see ``planner.planning.ahead``). ``site``: how it travels, None where it is not at a site.
     ``shedding``: by which model it is shed, None where it is as the session says (``planner.plan.shedding``).
     ``meets``: conditions without which a row meets no other, but is in the results of an outer join.
+    ``idle_after``: without a row for so many microseconds it is silent, None where it never is.
     """
 
     alias: str
@@ -131,6 +132,7 @@ class StreamScan:
     site: SiteScan | None = None
     shedding: str | None = None
     meets: tuple[str, ...] = ()
+    idle_after: int | None = None
 
     @property
     def dated(self) -> bool:
@@ -450,3 +452,8 @@ class PhysicalPlan:
     def streaming(self) -> bool:
         """Whether any input is a stream."""
         return any(stream.streaming for stream in self.streams)
+
+    @property
+    def clocked(self) -> bool:
+        """Whether its workers need the clock of the micro-batches: a stream of it may be silent."""
+        return self.streaming and any(each.idle_after is not None for each in self.streams)

@@ -1,0 +1,76 @@
+"""How far streams have come: the watermark of a silent one (IDLE AFTER) goes on with those of the others.
+
+A stream is silent when no row of it has come for so long by the clock of the micro-batches. Spark has that
+clock in the log of the checkpoint, and all workers of a stage are told the same rows and the same clock: so
+they judge the same, and so does a micro-batch that is repeated.
+
+A stage is told of its own streams, and of those that entered before it. Of those that enter later it knows
+what the later stages had in their files before the micro-batch. So a stream that has gone on at any stage has
+done so for all, and its rows are late where they enter. Where the state is in Spark's store no stage knows of
+later ones: there only the streams that enter a stage go on, with those that it knows.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+
+from wjoin.executor.arrivals import Arrivals
+from wjoin.executor.counts import Counts
+from wjoin.executor.state.kept_rows import watermark
+from wjoin.executor.state.manifest import Manifest
+from wjoin.planner.plan.physical import PhysicalPlan, Stage
+
+
+def with_later(before: Manifest, later: Iterable[Manifest]) -> Manifest:
+    """Return the state of a stage before a micro-batch with what later stages know of the streams."""
+    for each in later:
+        before = replace(before, seen=_latest(before.seen, each.seen), came=_latest(before.came, each.came))
+    return before
+
+
+def progressed(
+    plan: PhysicalPlan, stage: Stage, before: Manifest, arrivals: Arrivals
+) -> tuple[dict[int, int], dict[int, int]]:
+    """Return how far the streams of a stage have come after a micro-batch, and when their last rows came.
+
+    The first is the greatest event time of each; of a silent one that to which its watermark has gone on, the
+    least of those of the streams that are not silent, with its delay added. The second is by the clock; of a
+    stream that has sent nothing, when it was first waited for.
+    """
+    seen = _latest(before.seen, arrivals.seen)
+    if not plan.clocked:
+        return seen, {}
+    came = _latest(before.came, arrivals.came)
+    if arrivals.clock is None:
+        return seen, came
+    known = plan.staged if arrivals.whole else stage.members
+    came = {**dict.fromkeys(known, arrivals.clock), **came}
+    entering = {each.members[0] for each in stage.inputs if each.stage is None}
+    quiet = silent(plan, known if arrivals.whole else entering, came, arrivals.clock)
+    marks = [watermark(seen.get(each), plan.streams[each].delay) for each in known if each not in quiet]
+    least = None if None in marks else min((mark for mark in marks if mark is not None), default=None)
+    if least is not None:
+        seen = _latest(seen, {each: least + plan.streams[each].delay for each in quiet})
+    return seen, came
+
+
+def silent(
+    plan: PhysicalPlan, streams: Collection[int], came: Mapping[int, int], clock: int
+) -> frozenset[int]:
+    """Return which of some streams are silent by a clock; ``came``: when the last row of each came by it."""
+    limits = {stream: plan.streams[stream].idle_after for stream in streams}
+    return frozenset(
+        stream for stream, limit in limits.items() if limit is not None and clock - came[stream] >= limit
+    )
+
+
+def count_silent(
+    plan: PhysicalPlan, stage: Stage, after: Manifest, clock: int | None, counts: Counts
+) -> None:
+    """Count since when streams are silent."""
+    for stream in silent(plan, stage.members, after.came, clock) if clock is not None else ():
+        counts.of(stream).add("silent", after.came[stream])
+
+
+def _latest(first: Mapping[int, int], second: Mapping[int, int]) -> dict[int, int]:
+    """Return the greater of the times of each stream."""
+    return {**first, **{each: max(time, first.get(each, time)) for each, time in second.items()}}
