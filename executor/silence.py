@@ -4,10 +4,11 @@ A stream is silent when no row of it has come for so long by the clock of the mi
 clock in the log of the checkpoint, and all workers of a stage are told the same rows and the same clock: so
 they judge the same, and so does a micro-batch that is repeated.
 
-A stage is told of its own streams, and of those that entered before it. Of those that enter later it knows
-what the later stages had in their files before the micro-batch. So a stream that has gone on at any stage has
-done so for all, and its rows are late where they enter. Where the state is in Spark's store no stage knows of
-later ones: there only the streams that enter a stage go on, with those that it knows.
+A stage is told of its own streams, and of those that entered before it; the last one is told of all. Of
+those that enter later a stage knows what the later stages had in their files before the micro-batch. So a
+stream that has gone on at the last stage has done so for all, and its rows are late where they enter. Where
+the state is in Spark's store no stage knows of later ones: there only the streams that enter a stage go on,
+with those that it knows.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -23,7 +24,7 @@ from wjoin.planner.plan.physical import PhysicalPlan, Stage
 def with_later(before: Manifest, later: Iterable[Manifest]) -> Manifest:
     """Return the state of a stage before a micro-batch with what later stages know of the streams."""
     for each in later:
-        before = replace(before, seen=_latest(before.seen, each.seen), came=_latest(before.came, each.came))
+        before = replace(before, seen=_latest(before.seen, each.seen))
     return before
 
 
@@ -42,10 +43,11 @@ def progressed(
     came = _latest(before.came, arrivals.came)
     if arrivals.clock is None:
         return seen, came
-    known = plan.staged if arrivals.whole else stage.members
-    came = {**dict.fromkeys(known, arrivals.clock), **came}
-    entering = {each.members[0] for each in stage.inputs if each.stage is None}
-    quiet = silent(plan, known if arrivals.whole else entering, came, arrivals.clock)
+    came = {**dict.fromkeys(stage.members, arrivals.clock), **came}
+    entering = [each.members[0] for each in stage.inputs if each.stage is None]
+    known, going = (plan.staged, stage.members) if arrivals.whole else (stage.members, entering)
+    quiet = silent(plan, going, came, arrivals.clock)
+    # One of another stage counts as it was known there, silent or not: it has gone on by itself.
     marks = [watermark(seen.get(each), plan.streams[each].delay) for each in known if each not in quiet]
     least = None if None in marks else min((mark for mark in marks if mark is not None), default=None)
     if least is not None:
