@@ -16,8 +16,11 @@ from dataclasses import replace
 
 from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.counts import Counts
+from wjoin.executor.partners import preserved_inputs
 from wjoin.executor.state.kept_rows import watermark
 from wjoin.executor.state.manifest import Manifest
+from wjoin.executor.state.writing import Writing
+from wjoin.planner.plan.ahead import greatest_time
 from wjoin.planner.plan.physical import PhysicalPlan, Stage
 
 
@@ -34,25 +37,51 @@ def progressed(
     """Return how far the streams of a stage have come after a micro-batch, and when their last rows came.
 
     The first is the greatest event time of each; of a silent one that to which its watermark has gone on, the
-    least of those of the streams that are not silent, with its delay added. The second is by the clock; of a
-    stream that has sent nothing, when it was first waited for.
+    least of those of the streams that are not silent, with its delay added; of one that has ended that by
+    which all is decided that waits for it. The second is by the clock; of a stream that has sent nothing,
+    when it was first waited for.
     """
     seen = _latest(before.seen, arrivals.seen)
-    if not plan.clocked:
-        return seen, {}
-    came = _latest(before.came, arrivals.came)
-    if arrivals.clock is None:
-        return seen, came
-    came = {**dict.fromkeys(stage.members, arrivals.clock), **came}
+    came = _latest(before.came, arrivals.came) if plan.clocked else {}
+    if plan.clocked and arrivals.clock is not None:
+        came = {**dict.fromkeys(stage.members, arrivals.clock), **came}
+        seen = _latest(seen, _gone_on(plan, stage, seen, came, arrivals.clock, whole=arrivals.whole))
+    if arrivals.ended:
+        seen = _latest(seen, _ended(plan, stage, before, seen))
+    return seen, came
+
+
+def _gone_on(
+    plan: PhysicalPlan,
+    stage: Stage,
+    seen: Mapping[int, int],
+    came: Mapping[int, int],
+    clock: int,
+    *,
+    whole: bool,
+) -> dict[int, int]:
+    """Return how far the streams have gone on that are silent; ``whole`` as in ``Arrivals``."""
     entering = [each.members[0] for each in stage.inputs if each.stage is None]
-    known, going = (plan.staged, stage.members) if arrivals.whole else (stage.members, entering)
-    quiet = silent(plan, going, came, arrivals.clock)
+    known, going = (plan.staged, stage.members) if whole else (stage.members, entering)
+    quiet = silent(plan, going, came, clock)
     # One of another stage counts as it was known there, silent or not: it has gone on by itself.
     marks = [watermark(seen.get(each), plan.streams[each].delay) for each in known if each not in quiet]
     least = None if None in marks else min((mark for mark in marks if mark is not None), default=None)
-    if least is not None:
-        seen = _latest(seen, {each: least + plan.streams[each].delay for each in quiet})
-    return seen, came
+    return {} if least is None else {each: least + plan.streams[each].delay for each in quiet}
+
+
+def _ended(plan: PhysicalPlan, stage: Stage, before: Manifest, seen: Mapping[int, int]) -> dict[int, int]:
+    """Return how far streams have come for which rows without a partner have waited, when all have ended."""
+    found: dict[int, int] = {}
+    preserved = preserved_inputs(stage) if plan.kind.alone else ()
+    writing = before.writing or Writing.first(plan, stage)
+    for each in (rule for number in preserved for rule in writing.retentions[number]):
+        ends = [seen[member] + far for member, far in each.distances if far is not None and member in seen]
+        # A row that would wait for ever is decided as well: no row can be in time for it any more.
+        if ends or not each.ends:
+            last = min(ends, default=greatest_time(plan.time_kind))
+            found = _latest(found, {each.stream: last + 1 + plan.streams[each.stream].delay})
+    return found
 
 
 def silent(

@@ -267,6 +267,9 @@ class StageLogic:
             if worker == 0:
                 counts.of(self.stage.inputs[number].members[0]).add("late", source.late(manifest, arrivals))
             working[number] = source.brought(manifest, arrivals, working, shapes, self.stretch, worker)
+        if arrivals.ended and self.plan.kind.alone:
+            for number in preserved:
+                keepers[number] = self._keeper(writing, number, marks, ended=True)
         waiting: dict[int, list[SortedRun]] = {number: [] for number in preserved}
         for stretch in stretches(arrivals.blocks, shapes, cutting.stretch, arrivals.spool):
             new = self._new(stretch.blocks, counts, manifest.seen)
@@ -345,9 +348,14 @@ class StageLogic:
         count_silent(self.plan, self.stage, after, arrivals.clock, counts)
         yield after
 
-    def _keeper(self, writing: Writing, number: int, marks: Mapping[int, int | None]) -> _Keeper:
-        """Return how the rows of an input are kept, with such watermarks."""
-        rules = writing.retentions[number]
+    def _keeper(
+        self, writing: Writing, number: int, marks: Mapping[int, int | None], *, ended: bool = False
+    ) -> _Keeper:
+        """Return how the rows of an input are kept, with such watermarks.
+
+        ``ended``: the streams have ended, and no row is kept for ever.
+        """
+        rules = tuple(each for each in writing.retentions[number] if each.ends or not ended)
         shape = self.shapes[number].ordered(writing.orders[number])
         return _Keeper(shape, partial(live, rules, self.stage.inputs[number], marks), settled(rules, marks))
 

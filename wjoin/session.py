@@ -51,6 +51,7 @@ from wjoin.spark.notices import tell
 from wjoin.spark.process import log_path
 from wjoin.spark.session_things import held
 from wjoin.statements.alter_set import alter_set
+from wjoin.statements.complete import completed
 from wjoin.statements.dispatch import execute
 from wjoin.statements.explain import explain
 from wjoin.statements.explanation import Explanation
@@ -219,6 +220,7 @@ class Session:
         text: str,
         *,
         once: bool = True,
+        complete: bool = False,
         checkpoint: str | None = None,
         name: str = "<script>",
         **params: Any,
@@ -227,17 +229,32 @@ class Session:
 
         Each INSERT INTO a sink becomes a streaming query with a folder of its own below
         ``checkpoint``. With ``once`` a query works off all that its sources hold, then ends, and
-        the script goes on after it; without, queries run on until they are stopped.
+        the script goes on after it; without, queries run on until they are stopped. With ``complete``
+        all streams then end: what waits for a partner is decided, and rows that come later may be late.
+        Raises WJoinError WJ727 for a query of which that cannot be, and for ``complete`` without ``once``.
         """
+        if complete and not once:
+            raise WJoinError(
+                "WJ727", "a query that runs on has no end", help="leave complete or once=False out"
+            )
         statements = parse_script(text, name)
         self.context.queries.begin_script()
         made: list[DataFrame | StreamingQuery] = []
         for statement in in_sets(self.context.asked(text, params), statements):
-            made += self.run_statement(text, statement, once=once, checkpoint=checkpoint, **params)
+            made += self.run_statement(
+                text, statement, once=once, checkpoint=checkpoint, complete=complete, **params
+            )
         return made
 
     def run_statement(
-        self, text: str, statement: Statement, *, once: bool, checkpoint: str | None, **params: Any
+        self,
+        text: str,
+        statement: Statement,
+        *,
+        once: bool,
+        checkpoint: str | None,
+        complete: bool = False,
+        **params: Any,
     ) -> list[DataFrame | StreamingQuery]:
         """Run one statement of a script (see ``run_script``)."""
         asked = self.context.asked(text, params)
@@ -249,11 +266,18 @@ class Session:
                     started = alter_set(asked, statement)
                 else:
                     started = execute_set(asked, statement, once=once, checkpoint=checkpoint)
-            if once and started is not None:
+            if started is None:
+                return []
+            made: list[DataFrame | StreamingQuery] = [started.query]
+            if once:
                 started.wait()
+                for last in completed(asked, statement, [started]) if complete else ():
+                    last.wait()
+                    made.append(last.query)
+                    started = last
                 if started.waits:
                     tell(waits(f"the query {started.name}", started.waits))
-            return [started.query] if started is not None else []
+            return made
         with asked.placed(statement.span):
             return [execute(asked, statement)]
 

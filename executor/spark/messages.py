@@ -2,7 +2,8 @@
 
 - A *block* brings tuples to a worker, for an input of its stage, as what the route says (``Role``).
 - *Progress* tells a worker the greatest event time of a stream, and the clock of the micro-batch where a
-  stream of the join may be silent; out of the last stage, the least MATCH_TIME that may still come.
+  stream of the join may be silent, and that all streams have ended; out of the last stage, the least
+  MATCH_TIME that may still come.
 - An *announcement* tells a worker of new rows that are held at their site, for an input of its stage.
 - A *report* tells what was counted of a stream, or of a stage; it is addressed to one worker, so that it
   counts once. One without counts wakes a worker.
@@ -41,6 +42,9 @@ NO_STREAM = -1
 
 CLOCK = -2
 """What the progress is of that tells the clock of the micro-batch."""
+
+ENDED = -3
+"""What the progress is of that tells a worker that all streams end with this micro-batch."""
 
 OUT = -1
 """The worker that results are for, which leave the stages."""
@@ -99,6 +103,11 @@ def progress(worker: int, stream: int, seen: int, came: int | None = None) -> Me
 def report(worker: int, stream: int, *counted: Report) -> Message:
     """Return what was counted of a stream; of a stage (``NO_STREAM``) and of its streams."""
     return _message(worker, REPORT, stream, counts=[value for each in counted for value in each.values])
+
+
+def ended(worker: int) -> Message:
+    """Return what tells a worker that all streams end with this micro-batch."""
+    return _message(worker, PROGRESS, ENDED)
 
 
 def wake(worker: int) -> Message:

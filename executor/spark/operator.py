@@ -183,6 +183,8 @@ class Operator:
                 arrivals.came[number] = max(int(row["counts"][0]), arrivals.came.get(number, 0))
         elif row["kind"] == messages.PROGRESS and number == messages.CLOCK:
             arrivals.clock = max(int(row["seen"]), arrivals.clock or 0)
+        elif row["kind"] == messages.PROGRESS and number == messages.ENDED:
+            arrivals.ended = True
         elif row["kind"] == messages.ANNOUNCED:
             new = Announced(*(int(each) for each in row["counts"]))
             arrivals.announced.setdefault(number, []).append(new)
@@ -233,6 +235,8 @@ class Operator:
             for other in self._next_workers:
                 for stream, seen in after.seen.items():
                     yield messages.progress(other, stream, seen, after.came.get(stream))
+                if arrivals.ended:
+                    yield messages.ended(other)
                 if arrivals.clock is not None:
                     yield messages.progress(other, messages.CLOCK, arrivals.clock)
             mark = None if self.routers else least_to_come(self.logic.plan, after.seen)

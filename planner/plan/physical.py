@@ -148,6 +148,11 @@ class Retention:
     stream: int
     distances: tuple[tuple[int, int | None], ...]
 
+    @property
+    def ends(self) -> bool:
+        """Whether a row is kept for a time only."""
+        return any(distance is not None for _, distance in self.distances)
+
 
 @dataclass(frozen=True)
 class Scanned:

@@ -120,11 +120,17 @@ class LocalWorkers:
         return self._stages[stage][0].manifest
 
     def run(
-        self, blocks: Mapping[int, pa.RecordBatch], counts: Counts, clock: int | None = None
+        self,
+        blocks: Mapping[int, pa.RecordBatch],
+        counts: Counts,
+        clock: int | None = None,
+        *,
+        ended: bool = False,
     ) -> list[pa.RecordBatch]:
         """Join the new rows of each stream, all its block columns; return the results of the last stage.
 
-        ``clock``: that of the micro-batch, which a plan with silent streams needs.
+        ``clock``: that of the micro-batch, which a plan with silent streams needs; ``ended``: whether all
+        streams end with it.
         """
         known = [self.manifest(stage) for stage in range(len(self._stages))]
         told: list[Manifest] = []
@@ -139,6 +145,7 @@ class LocalWorkers:
             arrivals = [Arrivals([[] for _ in stage.inputs], clock=clock, whole=True) for _ in workers]
             for own in arrivals:
                 own.seen = {stream: time for stream, time in seen.items() if stream in stage.members}
+                own.ended = ended
                 own.came = {} if clock is None else dict.fromkeys(own.seen, clock)
                 for each in told:
                     own.seen |= {stream: each.seen[stream] for stream in each.came if stream in each.seen}

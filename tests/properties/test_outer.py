@@ -35,7 +35,8 @@ Result = tuple[int | None, int | None]
 class Case:
     """A join with windows of ``low`` to ``high`` seconds and delays, and the rows of its micro-batches.
 
-    ``idle``: after how many seconds each stream is silent; ``clocks``: those of the micro-batches.
+    ``idle``: after how many seconds each stream is silent; ``clocks``: those of the micro-batches;
+    ``ends``: whether all streams end with one.
     """
 
     kind: JoinKind
@@ -46,6 +47,7 @@ class Case:
     compared: bool
     idle: tuple[int | None, int | None] = (None, None)
     clocks: Sequence[int] = ()
+    ends: Sequence[bool] = ()
 
     @property
     def plan(self) -> PhysicalPlan:
@@ -97,6 +99,7 @@ def cases(draw: st.DrawFn) -> Case:
         (draw(idle), draw(idle)),
         # A clock may be set back.
         list(itertools.accumulate(draw(st.lists(st.integers(-2, 9), min_size=steps, max_size=steps)))),
+        draw(st.lists(st.integers(0, 5).map(lambda each: each == 0), min_size=steps, max_size=steps)),
     )
 
 
@@ -105,7 +108,7 @@ class Oracle:
     """What each micro-batch must give, by the definition: rows that are not late, and what is decided."""
 
     case: Case
-    seen: list[int | None] = field(default_factory=lambda: [None, None])
+    seen: list[float | None] = field(default_factory=lambda: [None, None])
     rows: tuple[list[Row], list[Row]] = field(default_factory=lambda: ([], []))
     given: set[Result] = field(default_factory=set)
     came: list[int | None] = field(default_factory=lambda: [None, None])
@@ -114,7 +117,7 @@ class Oracle:
         seen = self.seen[side]
         return float("-inf") if seen is None else seen - self.case.delays[side]
 
-    def take(self, batch: tuple[Sequence[Row], Sequence[Row]], clock: int) -> Counter[Result]:
+    def take(self, batch: tuple[Sequence[Row], Sequence[Row]], clock: int, *, ended: bool) -> Counter[Result]:
         marks = [self.mark(0), self.mark(1)]
         for side, rows in enumerate(batch):
             self.rows[side].extend(row for row in rows if row[1] >= marks[side])
@@ -123,6 +126,8 @@ class Oracle:
             last = self.came[side]
             self.came[side] = clock if last is None or (rows and clock > last) else last
         self.go_on(clock)
+        if ended and self.case.kind.alone:
+            self.end()
         now = set(self._results())
         new = now - self.given
         self.given |= now
@@ -137,7 +142,17 @@ class Oracle:
         if silent in ([True, False], [False, True]):
             quiet = silent.index(True)
             if self.mark(1 - quiet) > self.mark(quiet):
-                self.seen[quiet] = int(self.mark(1 - quiet)) + self.case.delays[quiet]
+                self.seen[quiet] = self.mark(1 - quiet) + self.case.delays[quiet]
+
+    def end(self) -> None:
+        """Have the watermarks pass all that the rows without a partner wait for."""
+        reach = (self.case.high, -self.case.low)
+        seen = [*self.seen]
+        for side in self.case.kind.preserved:
+            last = seen[side]
+            if last is not None:
+                passed = last + reach[side] + 1e-6 + self.case.delays[1 - side]
+                self.seen[1 - side] = max(passed, self.seen[1 - side] or passed)
 
     def _results(self) -> Iterator[Result]:
         kind = self.case.kind
@@ -204,10 +219,10 @@ def test_every_result_comes_once_in_the_micro_batch_that_decides_it(partitions: 
         workers, oracle = LocalWorkers(plan, partitions, stretch), Oracle(case)
         for worker in workers._stages[0]:
             worker.store = Stamped()
-        for batch, clock in zip(case.batches, case.clocks, strict=True):
+        for batch, clock, ended in zip(case.batches, case.clocks, case.ends, strict=True):
             blocks = {stream: block(plan, stream, rows) for stream, rows in enumerate(batch) if rows}
-            found = found_in(plan, workers.run(blocks, Counts(), clock * SECOND))
-            assert found == oracle.take(batch, clock)
+            found = found_in(plan, workers.run(blocks, Counts(), clock * SECOND, ended=ended))
+            assert found == oracle.take(batch, clock, ended=ended)
             # As after a restart.
             for worker in workers._stages[0]:
                 worker.manifest = written_manifest(worker.manifest.encode())

@@ -8,6 +8,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from wjoin.checkpoints.spark_log import ending
 from wjoin.executor.state.identity import CHECKPOINT, checked, refuse_other
 from wjoin.executor.state.starting import STATE, begin, resume
 from wjoin.grammar.errors import WJoinError
@@ -213,6 +214,12 @@ class Kept:
     def begun(self) -> bool:
         """Whether a query has begun to run on the checkpoint; asked of Spark once."""
         return self._beside is not None and self._beside.begun()
+
+    @cached_property
+    def ending(self) -> int | None:
+        """The micro-batch with which all streams end, where it is the next one; None where none is."""
+        known = self._folder is not None and self.begun
+        return ending(Files.of(self._spark), str(self._folder)) if known else None
 
     @cached_property
     def committed(self) -> bool:

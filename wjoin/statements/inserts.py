@@ -49,17 +49,24 @@ _DELTA = "delta"
 
 
 def insert(
-    asked: Asked, statement: InsertInto, *, once: bool, checkpoint: str | None, trigger: str | None = None
+    asked: Asked,
+    statement: InsertInto,
+    *,
+    once: bool,
+    checkpoint: str | None,
+    trigger: str | None = None,
+    folder: str | None = None,
 ) -> Running | None:
     """Run an INSERT INTO: start a query where its rows stream into a sink, else write them (None).
 
-    ``trigger`` says how often micro-batches start, whatever the sink and the session say.
+    ``trigger`` says how often micro-batches start, whatever the sink and the session say. ``checkpoint`` is
+    the folder of all checkpoints, ``folder`` that of its own where it is known.
     """
     sink = target_sink(asked.catalog, statement)
     if sink is None:
         _into_table(asked, statement)
         return None
-    planned = plan_insert(asked, statement, sink, checkpoint)
+    planned = plan_insert(asked, statement, sink, checkpoint, folder)
     if planned.frame.isStreaming:
         every = asked.settings.trigger(trigger or own_option(sink.options, "trigger"))
         return _start(asked, statement, planned, sink, once=once, every=every)
@@ -103,12 +110,16 @@ class PlannedInsert:
 
 
 def plan_insert(
-    asked: Asked, statement: InsertInto, sink: SinkDeclaration, checkpoint: str | None
+    asked: Asked,
+    statement: InsertInto,
+    sink: SinkDeclaration,
+    checkpoint: str | None,
+    folder: str | None = None,
 ) -> PlannedInsert:
     """Plan an INSERT INTO a sink, and compare it with what its checkpoint holds; nothing is written."""
     spark = asked.engine.spark
     settle()
-    folder = _checkpoint(asked, sink, checkpoint)
+    folder = folder or _checkpoint(asked, sink, checkpoint)
     home = asked.settings.home()
     kept = Kept(spark, folder, home)
     frame, joins = inserted_rows(asked, statement, kept)
