@@ -152,7 +152,8 @@ class Oracle:
             last = seen[side]
             if last is not None:
                 passed = last + reach[side] + 1e-6 + self.case.delays[1 - side]
-                self.seen[1 - side] = max(passed, self.seen[1 - side] or passed)
+                known = seen[1 - side]
+                self.seen[1 - side] = passed if known is None else max(passed, known)
 
     def _results(self) -> Iterator[Result]:
         kind = self.case.kind
