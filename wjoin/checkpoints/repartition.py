@@ -13,7 +13,6 @@ from pyspark.sql import SparkSession
 
 from wjoin.checkpoints.spark_log import (
     PARTITIONS,
-    UNFINISHED,
     LastBatch,
     adopt_state,
     last_batch,
@@ -64,6 +63,9 @@ from wjoin.statements.dispatch import execute
 from wjoin.statements.inserts import inserted_rows, target_sink
 from wjoin.statements.sharing import in_sets
 from wjoin.statements.statement_sets import plan_set
+
+UNFINISHED = ".unfinished"
+"""What the name of the folder ends with in which a new checkpoint is made; no query takes it for one."""
 
 _WRITING = {
     # The files of one whole state, without those that tell how it came about.

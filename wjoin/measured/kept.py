@@ -8,7 +8,6 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from wjoin.checkpoints.spark_log import ending
 from wjoin.executor.state.identity import CHECKPOINT, checked, refuse_other
 from wjoin.executor.state.starting import STATE, begin, resume
 from wjoin.grammar.errors import WJoinError
@@ -16,6 +15,7 @@ from wjoin.grammar.plain import plain, typed
 from wjoin.homes.homes import AUTO, Home, check_shared, home, state_workers
 from wjoin.measured.begun import Begun, Columns, KnownSink
 from wjoin.measured.beside import UNREACHABLE, Beside, KeptWarning
+from wjoin.measured.ended_streams import ending
 from wjoin.measured.recorder import Measured, Recorded, Recorder, read_measured
 from wjoin.measured.utilization import Rules, Utilization
 from wjoin.planner.bind.written import Written

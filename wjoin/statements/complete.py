@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from wjoin.checkpoints.spark_log import end_streams
 from wjoin.context import Asked
 from wjoin.executor.state.starting import STATE
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import InsertInto, Statement, StatementSet
+from wjoin.measured.ended_streams import end_streams
 from wjoin.queries.running import Running
 from wjoin.spark.hadoop_files import Files
 from wjoin.statements.statement_sets import execute_set, run_insert
