@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ class Case:
     select: str = LEFT
     files: int = 0
     into: list[str] = field(default_factory=lambda: ["out"])
+    folder: str = "checkpoints"
 
     def declare(self, **clauses: str) -> None:
         """Declare streams, each with a clause of its own, and a sink."""
@@ -57,7 +59,7 @@ class Case:
         text = statements[0]
         if len(statements) > 1:
             text = f"EXECUTE STATEMENT SET BEGIN {'; '.join(statements)}; END"
-        self.session.run_script(text, checkpoint=str(self.root / "checkpoints"), complete=complete)
+        self.session.run_script(text, checkpoint=str(self.root / self.folder), complete=complete)
         return self.found
 
     @property
@@ -73,7 +75,7 @@ class Case:
 
     @property
     def checkpoint(self) -> Path:
-        (found,) = (self.root / "checkpoints").iterdir()
+        (found,) = (self.root / self.folder).iterdir()
         return found
 
     def uncommit(self, number: int, *, sink: bool) -> None:
@@ -173,6 +175,29 @@ def test_what_else_a_completed_run_decides(case: Case, changed: Callable[[Case],
 
 
 @pytest.mark.long
+def test_statements_of_a_set_share_a_silent_stream(case: Case) -> None:
+    """And each of them has a state of its own where it cannot share the join."""
+    inner = LEFT.replace("LEFT ", "")
+    case.declare(one="", two="IDLE AFTER 1 MILLISECOND")
+    for name in ("first", "second"):
+        case.session.sql(f"CREATE SINK {name} USING parquet OPTIONS (path '{case.root / name}')")
+    text = f"""EXECUTE STATEMENT SET BEGIN INSERT INTO first {inner};
+               INSERT INTO second {inner} WHERE A.k > 0; INSERT INTO out {LEFT}; END"""
+    run = partial(case.session.run_script, text, checkpoint=str(case.root / "checkpoints"))
+    case.write("one", (1, 1), (2, 2))
+    case.write("two", (3, 1))
+    run()
+    case.write("one", (1000, 1))
+    run()
+    case.write("two", (500, 1), (1001, 1))
+    with pytest.warns(WJoinWarning, match="WJ803"):
+        run()
+    assert case.found == Counter([(1, 3), (2, None), (1000, 1001)])
+    case.into = ["first", "second"]
+    assert case.found == Counter([(1, 3), (1000, 1001)])
+
+
+@pytest.mark.long
 def test_joins_over_joins_are_decided_in_the_same_micro_batch(case: Case) -> None:
     case.select = """SELECT X.n AS a, C.n AS b FROM (SELECT A.n, A.k FROM one A, two B
                      WINDOW (A, B) = 3 WHERE A.k = B.k AND A.j = B.j) X LEFT JOIN three C ON X.k = C.k
@@ -199,9 +224,13 @@ def test_what_is_not_in_files_cannot_be_completed(case: Case) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("moved", [False, True])
 @pytest.mark.parametrize("home", ["files", "spark"])
-def test_two_stages_go_on_without_a_silent_stream(case: Case, home: str) -> None:
-    """In files the first stage learns that a stream of it has gone on with one that enters later."""
+def test_two_stages_go_on_without_a_silent_stream(case: Case, home: str, moved: bool) -> None:
+    """In files the first stage learns that a stream of it has gone on with one that enters later.
+
+    Also where the checkpoint is moved to another number of workers in the meantime.
+    """
     case.session.sql(f"SET wjoin.state = {home}")
     case.select = """SELECT A.n AS a, C.n AS b FROM one A, two B, three C WINDOW = 5
                      WHERE A.k = B.k AND B.j = C.j"""
@@ -213,9 +242,18 @@ def test_two_stages_go_on_without_a_silent_stream(case: Case, home: str) -> None
     case.run()
     case.write("one", (979, 1), (999, 1))
     case.write("two", (979, 1), (1001, 1))
-    # 979 is late where the streams have gone on.
-    with pytest.warns(WJoinWarning, match=r"WJ803.*2 late rows") if home == "files" else nullcontext():
-        assert case.run() == Counter([(1, 1), (999, 1000)])
+    before = case.session.spark.conf.get("spark.sql.shuffle.partitions")
+    if moved:
+        old, new = (str(case.root / name) for name in ("checkpoints", "moved"))
+        case.session.repartition(f"INSERT INTO out {case.select}", old, new, 3)
+        case.folder = "moved"
+        case.session.spark.conf.set("spark.sql.shuffle.partitions", "3")
+    try:
+        # 979 is late where the streams have gone on.
+        with pytest.warns(WJoinWarning, match=r"WJ803.*2 late rows") if home == "files" else nullcontext():
+            assert case.run() == Counter([(1, 1), (999, 1000)])
+    finally:
+        case.session.spark.conf.set("spark.sql.shuffle.partitions", str(before))
 
 
 def test_idle_after_is_shown_and_refused(case: Case) -> None:

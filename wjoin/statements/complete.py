@@ -30,9 +30,11 @@ def _completed(asked: Asked, statement: InsertInto | StatementSet, ran: Running)
     streams = [each.physical for each in ran.planned if each.physical.streaming]
     if folder is None or not any(plan.kind.alone for plan in streams):
         return None
-    files = Files.of(asked.engine.spark)
-    local = files.local(folder)
-    if local is None or not (local / STATE).is_dir():
+    spark = asked.engine.spark
+    # A session of Spark Connect reaches no files.
+    files = Files.of(spark) if hasattr(spark, "_jsparkSession") else None
+    local = None if files is None else files.local(folder)
+    if files is None or local is None or not (local / STATE).is_dir():
         raise WJoinError("WJ727", f"the state of {ran.name} is in Spark's store", span=ran.span)
     if not end_streams(files, folder):
         return None
