@@ -13,7 +13,8 @@ from wjoin.executor.spark.task import micro_batch, phase
 class Ending:
     """Tells ``workers`` that all streams end with micro-batch ``number``; sent to Spark's Python workers.
 
-    Of a stream without new rows Spark has no task, so this runs after a shuffle to a single one.
+    Of a stream without new rows Spark has no task, so this runs after a shuffle to a single one. No other
+    micro-batch is run with it.
     """
 
     workers: tuple[int, ...]

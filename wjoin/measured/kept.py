@@ -218,8 +218,8 @@ class Kept:
     @cached_property
     def ending(self) -> int | None:
         """The micro-batch with which all streams end, where it is the next one; None where none is."""
-        known = self._folder is not None and self.begun
-        return ending(Files.of(self._spark), str(self._folder)) if known else None
+        files = self._folder is not None and self.home.files
+        return ending(Files.of(self._spark), str(self._folder)) if files and self.begun else None
 
     @cached_property
     def committed(self) -> bool:

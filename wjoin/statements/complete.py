@@ -40,5 +40,5 @@ def _completed(asked: Asked, statement: InsertInto | StatementSet, ran: Running)
         return None
     with asked.placed(statement.span):
         if isinstance(statement, StatementSet):
-            return execute_set(asked, statement, once=True, checkpoint=None, folder=folder)
-        return run_insert(asked, statement, once=True, checkpoint=None, folder=folder)
+            return execute_set(asked, statement, once=True, checkpoint=None, ending=folder)
+        return run_insert(asked, statement, once=True, checkpoint=None, ending=folder)

@@ -205,10 +205,13 @@ def execute_set(
     once: bool,
     checkpoint: str | None,
     trigger: str | None = None,
-    folder: str | None = None,
+    ending: str | None = None,
 ) -> Running:
     """Start the query of a statement set (see ``inserts.insert``)."""
-    planned = plan_set(asked, statement, checkpoint, folder)
+    planned = plan_set(asked, statement, checkpoint, ending)
+    if ending is None and planned.kept.ending is not None:
+        execute_set(asked, statement, once=True, checkpoint=None, ending=planned.folder).wait()
+        planned = plan_set(asked, statement, checkpoint, planned.folder)
     every = asked.settings.trigger(trigger or _trigger(planned.statements))
     return start_set(asked, statement, planned, once=once, every=every)
 
@@ -220,14 +223,14 @@ def run_insert(
     once: bool,
     checkpoint: str | None,
     trigger: str | None = None,
-    folder: str | None = None,
+    ending: str | None = None,
 ) -> Running | None:
     """Run an INSERT INTO (see ``inserts.insert``); into a sink with COMMIT WHEN it is a set of one."""
     sink = target_sink(asked.catalog, statement)
     if sink is None or sink.commit_when is None:
-        return insert(asked, statement, once=once, checkpoint=checkpoint, trigger=trigger, folder=folder)
+        return insert(asked, statement, once=once, checkpoint=checkpoint, trigger=trigger, ending=ending)
     alone = StatementSet(Identifier(sink.name, span=statement.span), (statement,), span=statement.span)
-    return execute_set(asked, alone, once=once, checkpoint=checkpoint, trigger=trigger, folder=folder)
+    return execute_set(asked, alone, once=once, checkpoint=checkpoint, trigger=trigger, ending=ending)
 
 
 def start_set(
