@@ -272,6 +272,8 @@ def test_idle_after_is_shown_and_refused(case: Case) -> None:
     assert shown.endswith("IDLE AFTER 90 SECONDS")
     described = case.session.sql("DESCRIBE STREAM two").collect()
     assert "silent after 1 min 30 s without a row" in described[0].comment
+    explained = case.session.explain(LEFT)
+    assert "B = two: event time n, delay 20, silent after 1 min 30 s without a row" in explained
     frame = case.session.spark.createDataFrame([(1,)], "n INT")
     with pytest.raises(WJoinError, match="WJ110"):
         case.session.stream("s", frame, event_time="n", idle_after="0 seconds")
