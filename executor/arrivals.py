@@ -22,12 +22,19 @@ class Arrivals:
     """What reached a worker in one micro-batch.
 
     ``blocks``: the new rows of each input, and as what they came. ``seen``: the greatest event time of each
-    stream that sent anything. ``told``: what was counted of a stream's rows on their way, at one worker only.
-    ``announced``: the new rows of each input that are held at their sites.
+    stream that sent anything. ``clock``: that of the micro-batch in microseconds, None where no stream of the
+    join may be silent; ``came``: by it when the last row of each stream came that was told of. ``whole``:
+    whether the state before has what later stages know. ``ended``: whether all streams end. ``told``: what
+    was counted of a stream's rows on their way, at one worker only. ``announced``: the new rows of each input
+    that are held at their sites.
     """
 
     blocks: list[Arrived]
     seen: dict[int, int] = field(default_factory=dict)
+    clock: int | None = None
+    came: dict[int, int] = field(default_factory=dict)
+    whole: bool = False
+    ended: bool = False
     told: dict[int, Report] = field(default_factory=dict)
     announced: dict[int, list[Announced]] = field(default_factory=dict)
     spool: Spool = field(default_factory=Spool)

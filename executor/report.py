@@ -13,7 +13,10 @@ import pyarrow as pa
 from wjoin.parts.kernels.runs import int64_view
 
 NOTHING_SEEN = -(1 << 63)
-"""The greatest event time of a stream that has sent no row with one; nulls would turn to floats."""
+"""The greatest event time of a stream that has sent no row with one; nulls would turn to floats.
+
+A clock that is not told is the same.
+"""
 
 NOTHING_FIRST = (1 << 63) - 1
 """The least event time of such a stream."""
@@ -83,6 +86,9 @@ COUNTERS = (
     Counter("kept_bytes", Scope.STREAM),
     # The greatest event time.
     Counter("seen", Scope.STREAM, Fold.MAX),
+    # The clock of the micro-batch, and since when a stream is silent by it, in microseconds.
+    Counter("clock", Scope.STREAM, Fold.MAX),
+    Counter("silent", Scope.STREAM, Fold.MAX),
     # The declared disorder.
     Counter("delay", Scope.STREAM, Fold.MAX),
     # Microseconds that tasks wait for rows, which are read and sent to Python, and that they pack them.

@@ -23,6 +23,7 @@ from wjoin.executor.multiway import MultiwayJoin
 from wjoin.executor.numbering import with_numbers
 from wjoin.executor.partners import Partners, preserved_inputs
 from wjoin.executor.report import Report
+from wjoin.executor.silence import count_silent, progressed
 from wjoin.executor.spool import Spool
 from wjoin.executor.state.kept_rows import Keeper, earliest, live, settled, watermark
 from wjoin.executor.state.manifest import Elsewhere, Manifest
@@ -241,9 +242,7 @@ class StageLogic:
         shapes = self.shapes
         cutting = writing.cutting
         partners = Partners.of(self.stage, shapes, manifest.marks)
-        seen = dict(manifest.seen)
-        for stream, time in arrivals.seen.items():
-            seen[stream] = max(time, seen.get(stream, time))
+        seen, came = progressed(self.plan, self.number, manifest, arrivals)
         loaded: dict[str, SortedRun] = {}
 
         def load(number: int, shape: RunShape, each: Slice) -> SortedRun:
@@ -266,6 +265,9 @@ class StageLogic:
             if worker == 0:
                 counts.of(self.stage.inputs[number].members[0]).add("late", source.late(manifest, arrivals))
             working[number] = source.brought(manifest, arrivals, working, shapes, self.stretch, worker)
+        if arrivals.ended and partners.kind.alone:
+            for number in partners.inputs:
+                keepers[number] = self._keeper(writing, number, self._marks(seen), ended=True)
         for stretch in stretches(arrivals.blocks, shapes, cutting.stretch, arrivals.spool):
             new = self._new(stretch.blocks, counts, manifest.seen)
             count_spread(self.plan, self.stage, self.shapes, new.probing, counts)
@@ -318,8 +320,10 @@ class StageLogic:
             held=self._elsewhere_after(manifest, arrivals, keepers),
             writing=among._next_writing(self, new),
             marks=partners.written,
+            came=came,
         )
         count_state(self.stage, manifest, after, counts)
+        count_silent(self.plan, self.stage, after, arrivals.clock, counts)
         yield after
 
     def _keepers(self, writing: Writing, seen: Mapping[int, int]) -> list[Keeper]:
@@ -327,9 +331,14 @@ class StageLogic:
         marks = self._marks(seen)
         return [self._keeper(writing, number, marks) for number in range(len(self.stage.inputs))]
 
-    def _keeper(self, writing: Writing, number: int, marks: Mapping[int, int | None]) -> Keeper:
-        """Return how the rows of an input are kept, with such watermarks."""
-        rules = writing.retentions[number]
+    def _keeper(
+        self, writing: Writing, number: int, marks: Mapping[int, int | None], *, ended: bool = False
+    ) -> Keeper:
+        """Return how the rows of an input are kept, with such watermarks.
+
+        ``ended``: the streams have ended, and no row is kept for ever.
+        """
+        rules = tuple(each for each in writing.retentions[number] if each.ends or not ended)
         shape = self.shapes[number].ordered(writing.orders[number])
         return Keeper(shape, partial(live, rules, self.stage.inputs[number], marks), settled(rules, marks))
 

@@ -273,15 +273,18 @@ class _Nodes(Transformer[Leaf, Any]):
     def retain(self, meta: Meta, time: Duration, grace: Duration | None) -> "_Clause":
         for each in (time, grace):
             if each is not None:
-                _above_zero(each)
+                _above_zero(each, "a sink")
         return _Clause("RETAIN clause", syntax.Retain(time, grace, span=_span(meta)), _span(meta))
 
     def commit_every(self, meta: Meta, time: Duration) -> "_Clause":
-        return _Clause("COMMIT EVERY clause", _above_zero(time), _span(meta))
+        return _Clause("COMMIT EVERY clause", _above_zero(time, "a sink"), _span(meta))
 
     def commit_when(self, meta: Meta, stream: Identifier, condition: Leaf) -> "_Clause":
         span = _span(meta)
         return _Clause("COMMIT WHEN clause", syntax.CommitWhen(stream, condition.value, span=span), span)
+
+    def idle_after(self, meta: Meta, time: Duration) -> "_Clause":
+        return _Clause("IDLE AFTER clause", _above_zero(time, "a stream"), _span(meta))
 
     def unique(self, meta: Meta, *names: Identifier) -> "_Clause":
         return _Clause("DROP DUPLICATES clause", names, _span(meta))
@@ -320,6 +323,7 @@ class _Nodes(Transformer[Leaf, Any]):
             site=site,
             composed=composed,
             unique=_clause(parts, "DROP DUPLICATES clause", ()),
+            idle_after=_clause(parts, "IDLE AFTER clause"),
         )
 
     def create_sink(
@@ -466,12 +470,12 @@ def _at_least_zero(duration: Duration, code: str, message: str, help: str) -> Du
     return duration
 
 
-def _above_zero(duration: Duration) -> Duration:
+def _above_zero(duration: Duration, of: str) -> Duration:
     if isinstance(duration, syntax.BareNumber):
         raise WJoinError("WJ102", f"the time {duration.value} has no unit", span=duration.span)
     value = _value(duration)
     if value is not None and value <= 0:
-        message = "a time of a sink is not above zero"
+        message = f"a time of {of} is not above zero"
         raise WJoinError("WJ110", message, span=duration.span, help="write one such as 1 DAY or 10 SECONDS")
     return duration
 

@@ -54,8 +54,9 @@ def print_declaration(statement: syntax.CreateStream | syntax.CreateSink) -> str
             columns = _columns(statement)
             mark = "" if statement.watermark is None else f" {print_watermark(statement.watermark)}"
             once = f" DROP DUPLICATES ON ({_names(statement.unique)})" if statement.unique else ""
+            idle = f" IDLE AFTER {print_duration(statement.idle_after)}" if statement.idle_after else ""
             source = f"{_source(statement)}{_format(statement)}"
-            return f"{_head('STREAM', statement)}{columns}{source}{mark}{once}"
+            return f"{_head('STREAM', statement)}{columns}{source}{mark}{idle}{once}"
         case syntax.CreateSink():
             folders = statement.partitioned_by
             partitioned = f" PARTITIONED BY ({_names(folders)})" if folders else ""

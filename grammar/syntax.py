@@ -337,6 +337,7 @@ class CreateStream(Statement):
     written, json, csv or avro; None where that is not said. ``site``: where it is read from sites, in the
     place of USING; the provider is then ``SITE_FORMAT``. ``composed`` are the options with parameters.
     ``unique``, of ``DROP DUPLICATES ON (…)``, are the columns that are equal in copies of a row.
+    ``idle_after``: without a row for so long the stream is silent, None where it never is.
     """
 
     name: Identifier
@@ -351,6 +352,7 @@ class CreateStream(Statement):
     site: AtSite | None = None
     composed: tuple[tuple[str, Composed], ...] = ()
     unique: tuple[Identifier, ...] = ()
+    idle_after: Duration | None = None
 
 
 @dataclass(frozen=True)

@@ -58,13 +58,15 @@ class Delay:
     ``value`` is None where nothing bounds it. ``declared`` says whether somebody has told it: where nobody
     has, it is 0. ``ahead``: how many microseconds later than its micro-batch a row may be, None where that
     is not declared (see ``planner.plan.ahead``). ``shedding``: by which model rows are shed, None where the
-    session says it.
+    session says it. ``idle_after``: without a row for so many microseconds the stream is silent, None where
+    it never is (see ``executor.silence``).
     """
 
     value: int | None
     declared: bool = True
     ahead: int | None = None
     shedding: str | None = None
+    idle_after: int | None = None
 
 
 UNDECLARED = Delay(0, declared=False)

@@ -79,6 +79,8 @@ def _run(options: argparse.Namespace) -> int:
         from wjoin.settings.triggers import processing_time
 
         processing_time(options.trigger, "--trigger")
+    if options.complete and not options.once:
+        raise WJoinError("WJ727", "a query that runs on has no end", help="give --once --complete")
     address = None
     if options.web is not None:
         from wjoin.web.page_access import parse_address
@@ -91,10 +93,11 @@ def _run(options: argparse.Namespace) -> int:
     with embedded(options) as session, stopping(), _web(session, address):
         # Spark has been starting without them.
         from wjoin.commands.live import follow, report
+        from wjoin.statements.complete import completed
         from wjoin.statements.sharing import in_sets
 
         # The paths of the options are whole ones now.
-        how = How(options.once, options.rows, options.checkpoint, options.trigger, form)
+        how = How(options.once, options.rows, options.checkpoint, options.trigger, form, options.complete)
         try:
             asked = session.context.asked(text, params)
             for statement in in_sets(asked, statements):
@@ -103,6 +106,11 @@ def _run(options: argparse.Namespace) -> int:
                 running += started
                 if options.once:
                     follow(started, out, options.json)
+                    running.clear()
+                if options.complete:
+                    with _told(statement):
+                        running += completed(asked, statement, started)
+                    follow(running, out, options.json)
                     running.clear()
             follow(running, out, options.json)
         except KeyboardInterrupt:

@@ -40,6 +40,7 @@ from wjoin.sources.catalog import (
     check_name,
     declared_ahead,
     declared_delays,
+    declared_idle,
     declared_shedding,
     forget,
     microseconds,
@@ -50,6 +51,7 @@ from wjoin.spark.notices import tell
 from wjoin.spark.process import log_path
 from wjoin.spark.session_things import held
 from wjoin.statements.alter_set import alter_set
+from wjoin.statements.complete import completed
 from wjoin.statements.dispatch import execute
 from wjoin.statements.explain import explain
 from wjoin.statements.explanation import Explanation
@@ -151,6 +153,7 @@ class Session:
         delay: str | datetime.timedelta | None = None,
         ahead: str | datetime.timedelta | None = None,
         shedding: str | None = None,
+        idle_after: str | datetime.timedelta | None = None,
     ) -> None:
         """Register a DataFrame, streaming or static, as a stream of this session.
 
@@ -160,9 +163,11 @@ class Session:
         column has in Spark, and else 0, of which a join of streams warns (WJ801). ``ahead`` is how much
         later than its micro-batch a row may be, text with a unit or a timedelta: rows further ahead are
         dropped and counted. ``shedding`` is ``off``, ``linear`` or ``quadratic``: how rows are shed when a
-        join is overloaded; left out, as the session says. Raises WJoinError WJ202 where the DataFrame has no
-        such column, WJ106 for a name that does not print, WJ110 and WJ305 for an ``ahead`` that is negative
-        or of an integral event time, and WJ603 for another ``shedding``.
+        join is overloaded; left out, as the session says. After ``idle_after`` without a row, text with a
+        unit or a timedelta, the stream is silent: its watermark goes on with those of the others. Raises
+        WJoinError WJ202 where the DataFrame has no such column, WJ106 for a name that does not print, WJ110
+        for an ``ahead`` that is negative and an ``idle_after`` that is not above zero, WJ305 for an ``ahead``
+        of an integral event time, and WJ603 for another ``shedding``.
         """
         check_name("stream", name)
         if event_time is not None and event_time.lower() not in map(str.lower, df.columns):
@@ -184,6 +189,7 @@ class Session:
             columns,
             None if ahead is None else declared_ahead(microseconds(ahead), event_time, columns),
             None if shedding is None else declared_shedding(shedding),
+            None if idle_after is None else declared_idle(microseconds(idle_after)),
         )
         declared = StreamDeclaration(
             name, event_time, delays, DATAFRAME, frame=held, streaming=streaming, rows=df
@@ -214,6 +220,7 @@ class Session:
         text: str,
         *,
         once: bool = True,
+        complete: bool = False,
         checkpoint: str | None = None,
         name: str = "<script>",
         **params: Any,
@@ -222,17 +229,32 @@ class Session:
 
         Each INSERT INTO a sink becomes a streaming query with a folder of its own below
         ``checkpoint``. With ``once`` a query works off all that its sources hold, then ends, and
-        the script goes on after it; without, queries run on until they are stopped.
+        the script goes on after it; without, queries run on until they are stopped. With ``complete``
+        all streams then end: what waits for a partner is decided, and rows that come later may be late.
+        Raises WJoinError WJ727 for a query of which that cannot be, and for ``complete`` without ``once``.
         """
+        if complete and not once:
+            raise WJoinError(
+                "WJ727", "a query that runs on has no end", help="leave complete or once=False out"
+            )
         statements = parse_script(text, name)
         self.context.queries.begin_script()
         made: list[DataFrame | StreamingQuery] = []
         for statement in in_sets(self.context.asked(text, params), statements):
-            made += self.run_statement(text, statement, once=once, checkpoint=checkpoint, **params)
+            made += self.run_statement(
+                text, statement, once=once, checkpoint=checkpoint, complete=complete, **params
+            )
         return made
 
     def run_statement(
-        self, text: str, statement: Statement, *, once: bool, checkpoint: str | None, **params: Any
+        self,
+        text: str,
+        statement: Statement,
+        *,
+        once: bool,
+        checkpoint: str | None,
+        complete: bool = False,
+        **params: Any,
     ) -> list[DataFrame | StreamingQuery]:
         """Run one statement of a script (see ``run_script``)."""
         asked = self.context.asked(text, params)
@@ -244,11 +266,18 @@ class Session:
                     started = alter_set(asked, statement)
                 else:
                     started = execute_set(asked, statement, once=once, checkpoint=checkpoint)
-            if once and started is not None:
+            if started is None:
+                return []
+            made: list[DataFrame | StreamingQuery] = [started.query]
+            if once:
                 started.wait()
+                for last in completed(asked, statement, [started]) if complete else ():
+                    last.wait()
+                    made.append(last.query)
+                    started = last
                 if started.waits:
                     tell(waits(f"the query {started.name}", started.waits))
-            return [started.query] if started is not None else []
+            return made
         with asked.placed(statement.span):
             return [execute(asked, statement)]
 

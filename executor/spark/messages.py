@@ -1,7 +1,8 @@
 """The messages between Spark's stages: blocks, progress, announcements and reports, as rows of one schema.
 
 - A *block* brings tuples to a worker, for an input of its stage, as what the route says (``Role``).
-- *Progress* tells a worker the greatest event time of a stream; out of the last stage, the least
+- *Progress* tells a worker the greatest event time of a stream, and the clock of the micro-batch where a
+  stream of the join may be silent, and that all streams have ended; out of the last stage, the least
   MATCH_TIME that may still come.
 - An *announcement* tells a worker of new rows that are held at their site, for an input of its stage.
 - A *report* tells what was counted of a stream, or of a stage; it is addressed to one worker, so that it
@@ -39,6 +40,12 @@ PROGRESS, REPORT, ANNOUNCED = -1, -2, -3
 NO_STREAM = -1
 """What the report of a stage is of, and the progress of its results."""
 
+CLOCK = -2
+"""What the progress is of that tells the clock of the micro-batch."""
+
+ENDED = -3
+"""What the progress is of that tells a worker that all streams end with this micro-batch."""
+
 OUT = -1
 """The worker that results are for, which leave the stages."""
 
@@ -49,7 +56,7 @@ SCHEMA = pa.schema(
         # The input of a block or an announcement, the stream of progress and of a report.
         ("number", pa.int32()),
         ("seen", pa.int64()),
-        # Of a report the counters; of an announcement the values of ``Announced``.
+        # Of a report the counters; of an announcement the values of ``Announced``; of progress ``came``.
         ("counts", pa.list_(pa.int64())),
         ("block", pa.binary()),
     ]
@@ -85,14 +92,22 @@ def routed(router: Router, tuples: pa.RecordBatch, *, whole: bool = False) -> It
         yield from blocks(worker, router.number, role, share)
 
 
-def progress(worker: int, stream: int, seen: int) -> Message:
-    """Return the progress of a stream; of the results (``NO_STREAM``)."""
-    return _message(worker, PROGRESS, stream, seen=seen)
+def progress(worker: int, stream: int, seen: int, came: int | None = None) -> Message:
+    """Return the progress of a stream; of the results (``NO_STREAM``), or of the clock (``CLOCK``).
+
+    ``came``: the clock when the last row of the stream came, where the workers need it.
+    """
+    return _message(worker, PROGRESS, stream, seen=seen, counts=None if came is None else [came])
 
 
 def report(worker: int, stream: int, *counted: Report) -> Message:
     """Return what was counted of a stream; of a stage (``NO_STREAM``) and of its streams."""
     return _message(worker, REPORT, stream, counts=[value for each in counted for value in each.values])
+
+
+def ended(worker: int) -> Message:
+    """Return what tells a worker that all streams end with this micro-batch."""
+    return _message(worker, PROGRESS, ENDED)
 
 
 def wake(worker: int) -> Message:

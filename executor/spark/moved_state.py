@@ -66,12 +66,12 @@ def filed_manifests(stage: Path, number: int, workers: int) -> list[Manifest]:
     return [written_manifest(each) for each in found if each is not None]
 
 
-def greatest_seen(manifests: Iterable[Manifest]) -> dict[int, int]:
-    """Return the greatest event time of each stream that the workers of a stage have been told."""
-    seen: dict[int, int] = {}
-    for stream, time in (told for each in manifests for told in each.seen.items()):
-        seen[stream] = max(time, seen.get(stream, time))
-    return seen
+def greatest(told: Iterable[Mapping[int, int]]) -> dict[int, int]:
+    """Return the greatest time of each stream that the workers of a stage have been told."""
+    found: dict[int, int] = {}
+    for stream, time in (each for times in told for each in times.items()):
+        found[stream] = max(time, found.get(stream, time))
+    return found
 
 
 def send_rows(spark: SparkSession, folder: str, operator: int, move: StageMove, to: str) -> None:
@@ -89,10 +89,16 @@ def send_filed_rows(spark: SparkSession, stage: Path, number: int, move: StageMo
     parted.mapInArrow(_Moving.of(move).files, MESSAGES).write.mode("append").parquet(to)
 
 
-def send_times(spark: SparkSession, workers: Sequence[int], seen: Mapping[int, int], to: str) -> None:
-    """Write what wakes each worker, and tells it the event times seen, into the folder of its rows."""
+def send_times(
+    spark: SparkSession, workers: Sequence[int], seen: Mapping[int, int], came: Mapping[int, int], to: str
+) -> None:
+    """Write what wakes each worker, and tells it the event times seen, into the folder of its rows.
+
+    ``came``: when the last rows of streams came, where that counts.
+    """
     told = [messages.wake(worker) for worker in workers]
-    told += [messages.progress(worker, *each) for worker in workers for each in seen.items()]
+    for worker in workers:
+        told += [messages.progress(worker, *each, came.get(each[0])) for each in seen.items()]
     spark.createDataFrame(told, MESSAGES).coalesce(1).write.mode("append").parquet(to)
 
 

@@ -22,6 +22,7 @@ from wjoin.executor.report import PLACES, Report
 from wjoin.executor.routing import Router
 from wjoin.executor.shared_parts import SharedParts
 from wjoin.executor.shedding import over_limit
+from wjoin.executor.silence import with_later
 from wjoin.executor.sites.ranges import Announced
 from wjoin.executor.spark import messages
 from wjoin.executor.spark.cache import cache_of_this_process
@@ -31,9 +32,9 @@ from wjoin.executor.spark.task import micro_batch, phase
 from wjoin.executor.spark.unpack import Unpack
 from wjoin.executor.spark.watch import Watch
 from wjoin.executor.spool import Spool, local_folder
-from wjoin.executor.state.manifest import Manifest, decode_manifest
+from wjoin.executor.state.manifest import Manifest, decode_manifest, written_manifest
 from wjoin.executor.state.slices import Slice, SliceStore, Stored
-from wjoin.executor.state.worker_files import WorkerFiles, worker_folder
+from wjoin.executor.state.worker_files import WorkerFiles, stage_folder, worker_folder
 from wjoin.executor.state.writing import Cutting
 from wjoin.executor.step import Made, StageLogic
 from wjoin.parts.kernels.runs import GREATEST, LEAST
@@ -179,6 +180,12 @@ class Operator:
         elif row["kind"] == messages.PROGRESS and number in self.logic.streams:
             seen = int(row["seen"])
             arrivals.seen[number] = max(seen, arrivals.seen.get(number, seen))
+            if row["counts"] is not None:
+                arrivals.came[number] = max(int(row["counts"][0]), arrivals.came.get(number, 0))
+        elif row["kind"] == messages.PROGRESS and number == messages.CLOCK:
+            arrivals.clock = max(int(row["seen"]), arrivals.clock or 0)
+        elif row["kind"] == messages.PROGRESS and number == messages.ENDED:
+            arrivals.ended = True
         elif row["kind"] == messages.ANNOUNCED:
             new = Announced(*(int(each) for each in row["counts"]))
             arrivals.announced.setdefault(number, []).append(new)
@@ -213,15 +220,15 @@ class Operator:
                 yield from self.result_messages(rows, to)
 
     def last_messages(
-        self, worker: int, after: Manifest, told: Mapping[int, Report], counts: Counts
+        self, worker: int, after: Manifest, arrivals: Arrivals, counts: Counts
     ) -> Iterator[messages.Message]:
         """Yield the report of a micro-batch, and the progress: for the next stage, or of the results."""
         of_streams = []
         for stream in self.logic.stage.members:
             counted = counts.of(stream)
             counted.add("delay", self.logic.plan.streams[stream].delay)
-            if stream in told:
-                counted.merge(told[stream].values)
+            if stream in arrivals.told:
+                counted.merge(arrivals.told[stream].values)
             of_streams.append(counted)
         yield messages.report(self.target, messages.NO_STREAM, counts.stage, *of_streams)
         if worker == self.workers[0]:
@@ -229,7 +236,11 @@ class Operator:
             # All workers of a stage have been told the same.
             for other in self._next_workers:
                 for stream, seen in after.seen.items():
-                    yield messages.progress(other, stream, seen)
+                    yield messages.progress(other, stream, seen, after.came.get(stream))
+                if arrivals.ended:
+                    yield messages.ended(other)
+                if arrivals.clock is not None:
+                    yield messages.progress(other, messages.CLOCK, arrivals.clock)
             mark = None if self.routers else least_to_come(self.logic.plan, after.seen)
             if mark is not None:
                 # Any other time of 64 bits is a bound as well as one beyond them.
@@ -283,6 +294,8 @@ class Operator:
         for before in working.over(stored_results(self.logic, place, len(self.workers), stored)):
             yield _Work([Made(before, None)], [])
         manifest = with_histories(self.logic, manifest)
+        if self.logic.plan.clocked and isinstance(state, WorkerFiles):
+            manifest, arrivals.whole = with_later(manifest, self._later(state)), True
         joined = self.logic.stream(manifest, store, arrivals, counts, place)
         for result in working.over(joined):
             if isinstance(result, Manifest):
@@ -302,7 +315,7 @@ class Operator:
             state.commit(after.encode())
         counts.stage.add("keeping", keeping.microseconds)
         counts.stage.add("gathering", watches.gathering.microseconds)
-        yield _Work(waiting, list(self.last_messages(worker, after, arrivals.told, counts)))
+        yield _Work(waiting, list(self.last_messages(worker, after, arrivals, counts)))
         arrivals.spool.close()
 
     def _shared_parts(self) -> SharedParts | None:
@@ -329,6 +342,13 @@ class Operator:
             raise AssertionError("no worker reads the state of another one in Spark's store")
         files = WorkerFiles(worker_folder(state.folder.parent, other), state.number)
         return self._manifest(files), files
+
+    def _later(self, state: WorkerFiles) -> Iterator[Manifest]:
+        """Yield what later stages knew before the micro-batch: all workers of a stage know the same."""
+        for number in range(self.logic.number + 1, len(self.logic.plan.stages)):
+            own = worker_folder(stage_folder(state.folder.parent.parent, number), 0)
+            if (stored := WorkerFiles(own, state.number).manifest()) is not None:
+                yield written_manifest(stored)
 
     def _manifest(self, state: _State) -> Manifest:
         stored = state.manifest()

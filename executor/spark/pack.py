@@ -29,6 +29,9 @@ KEEP = "__wjoin_keep"
 AHEAD = "__wjoin_ahead"
 """The column that tells whether a row is too far ahead; Pack has it where a limit is declared."""
 
+CLOCK_COLUMN = "__wjoin_clock"
+"""The column with the clock of the micro-batch; Pack has it where a stream of the join may be silent."""
+
 GATHERED_BYTES = 1 << 24
 """Bytes that are packed at once at the most."""
 
@@ -42,11 +45,12 @@ class Pack:
     """Packs one stream for a stage input that reads it.
 
     Its batches have the columns of a scan: the event time, whether the row is too far ahead where a limit is
-    declared, the filter's verdict where there is a filter, then codes and scan columns under the names of
-    a block; ``columns`` are those that travel on. The stages of the plan are not read. ``names``: under which
-    names what is read has them, None where those are their own. ``shedder``: what sheds rows when the join is
-    overloaded, None where nothing does. ``alone``: whether rows that meet no other are results. ``codes``:
-    the names of the keys without one of which a row meets no other.
+    declared, the filter's verdict where there is a filter, the clock of the micro-batch where a stream may be
+    silent, then codes and scan columns under the names of a block; ``columns`` are those that travel on. The
+    stages of the plan are not read. ``names``: under which names what is read has them, None where those are
+    their own. ``shedder``: what sheds rows when the join is overloaded, None where nothing does. ``alone``:
+    whether rows that meet no other are results. ``codes``: the names of the keys without one of which a row
+    meets no other.
     """
 
     plan: PhysicalPlan
@@ -66,6 +70,8 @@ class Pack:
         """
         streaming = self.plan.streaming
         given = self._own(read)
+        if CLOCK_COLUMN in given.schema.names and given.num_rows:
+            counted.add("clock", given.column(CLOCK_COLUMN)[0].as_py())
         batch = self._without_ahead(given, counted) if streaming else given
         block = self._block(batch)
         times = block.column(time_name(self._stream))
@@ -91,12 +97,16 @@ class Pack:
     def told(self, counted: Report) -> Iterator[messages.Message]:
         """Yield what tells the workers what was counted, and how far the stream has come."""
         first, *others = self.router.workers
+        clock = None if counted["clock"] == NOTHING_SEEN else counted["clock"]
         yield messages.report(first, self._stream, counted)
         if counted["seen"] == NOTHING_SEEN:
             yield from map(messages.wake, others)
         else:
             for worker in self.router.workers:
-                yield messages.progress(worker, self._stream, counted["seen"])
+                yield messages.progress(worker, self._stream, counted["seen"], clock)
+        if clock is not None:
+            for worker in self.router.workers:
+                yield messages.progress(worker, messages.CLOCK, clock)
 
     def _own(self, read: pa.RecordBatch) -> pa.RecordBatch:
         """Return its columns of what is read, under its own names for them."""

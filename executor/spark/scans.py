@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, DataType, LongType, TimestampNTZType, TimestampType
 
-from wjoin.executor.spark.pack import AHEAD, KEEP
+from wjoin.executor.spark.pack import AHEAD, CLOCK_COLUMN, KEEP
 from wjoin.executor.spark.typing import KEY_TYPES, carried, carried_type, typed
 from wjoin.executor.spark.watermarks import watermark_delay
 from wjoin.planner.plan.ahead import too_far_ahead
@@ -102,6 +102,9 @@ def _columns(reading: Reading) -> Iterator[_Read]:
     if scan.streaming and scan.ahead is not None:
         beyond = too_far_ahead(event_time_expression(scan), plan.time_kind, scan.ahead)
         yield _Read(AHEAD, beyond, BooleanType())
+    if scan.streaming and plan.clocked:
+        # Spark has it in the log of the checkpoint: a repeated micro-batch has the same.
+        yield _Read(CLOCK_COLUMN, "unix_micros(current_timestamp())", LongType())
 
 
 def _meeting(scan: StreamScan, code: str) -> str:

@@ -22,6 +22,7 @@ from wjoin.executor.shedding import Shedder
 from wjoin.executor.sites.held_input import HeldInput
 from wjoin.executor.sites.stream import SiteStream
 from wjoin.executor.spark.announce import Announce
+from wjoin.executor.spark.ending import Ending
 from wjoin.executor.spark.messages import MESSAGES
 from wjoin.executor.spark.meter import Meter, rows_part, stage_part
 from wjoin.executor.spark.observe import REPORTED, observed, reported_to, work_counts
@@ -87,6 +88,7 @@ class Stages:
 
     ``unpack`` makes the rows of all outputs of blocks, in a ``schema``. ``streams``: by their numbers, the
     names of streams whose rows may be read together with those that other joins read of the same names.
+    ``ending``: the micro-batch with which all streams end, None where none is known to.
     """
 
     logic: StageLogic
@@ -100,6 +102,7 @@ class Stages:
     unpack: Unpack
     schema: StructType
     streams: Mapping[int, str]
+    ending: int | None = None
 
     @property
     def plan(self) -> PhysicalPlan:
@@ -253,7 +256,11 @@ def _packed(level: _Level, workers: _Workers, *, together: bool) -> Iterator[Dat
             rows = meter.watch(rows_part(reading.number), rows, counts)
         packs = (_pack(each, place, own, workers) for (each, place, _), own in zip(group, names, strict=True))
         packed = named(Packs(tuple(packs)).__call__, first.name(f"rows{reading.number}"))
-        yield rows.mapInArrow(packed, MESSAGES)
+        sent = rows.mapInArrow(packed, MESSAGES)
+        if first.of.ending is not None:
+            told = tuple(worker for each, *_ in group for worker in each.workers)
+            sent = sent.repartition(1).mapInArrow(Ending(told, first.of.ending).__call__, MESSAGES)
+        yield sent
 
 
 def _scanned(readings: Sequence[Reading]) -> tuple[DataFrame, tuple[Names | None, ...]]:

@@ -59,6 +59,23 @@ def earliest(plan: PhysicalPlan, number: int, marks: Mapping[int, int | None]) -
     return found
 
 
+def needed(plan: PhysicalPlan, number: int, stream: int, time: int) -> dict[int, int]:
+    """Return the watermarks by which no row of a stream may come to a stage before a time, by stream."""
+    found = {stream: time}
+    for each in plan.stages[number].inputs:
+        before = None if each.stage is None else plan.stages[each.stage]
+        if each.stage is None or stream not in each.members or not isinstance(before, Join):
+            continue
+        asked = [needed(plan, each.stage, stream, time)]
+        for lag in before.lags:
+            far = dict(lag.distances).get(stream)
+            if far is not None:
+                asked.append(needed(plan, each.stage, lag.stream, time + far))
+        for own in asked:
+            found |= {other: max(mark, found.get(other, mark)) for other, mark in own.items()}
+    return found
+
+
 def kept(
     retentions: Sequence[Retention], times: Mapping[int, Int64Array], marks: Mapping[int, int | None]
 ) -> BoolArray:

@@ -38,6 +38,7 @@ class Manifest:
     writes its slices, None before the first. ``held`` is what each input has at sites, empty where none has.
     ``histories`` are the sinks for which the worker has made the results among the rows that it had before.
     ``marks`` are, by the name of a slice, the marks of its rows where some have one (``executor.partners``).
+    ``came``: by stream the clock when its last row came, where one may be silent (``executor.silence``).
     """
 
     plan: str
@@ -49,6 +50,7 @@ class Manifest:
     held: tuple[Elsewhere, ...] = ()
     histories: tuple[str, ...] = ()
     marks: dict[str, Slice] = field(default_factory=dict)
+    came: dict[int, int] = field(default_factory=dict)
 
     @classmethod
     def fresh(cls, plan: str, workers: int, inputs: int) -> "Manifest":
@@ -58,8 +60,9 @@ class Manifest:
     def encode(self) -> bytes:
         """Return the manifest as JSON with the number of the state format."""
         body = plain(self)
-        if not self.marks:
-            del body["marks"]
+        for name in ("marks", "came"):
+            if not body[name]:
+                del body[name]
         return json.dumps({"format": STATE_FORMAT, **body}, separators=(",", ":")).encode()
 
     def __post_init__(self) -> None:
@@ -102,7 +105,7 @@ def _manifest(data: bytes) -> Manifest:
     if body["writing"] is not None:
         refuse_rules(body["writing"]["version"])
     # A state that was begun before there were these lacks them.
-    found = typed(Manifest, {"histories": [], "marks": {}, **body})
+    found = typed(Manifest, {"histories": [], "marks": {}, "came": {}, **body})
     for each in found.all_slices:
         each.check()
     return found

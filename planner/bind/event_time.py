@@ -21,7 +21,7 @@ _INTEGRAL = {"tinyint", "smallint", "int", "integer", "bigint", "byte", "short",
 class EventTime:
     """Event-time column and allowed disorder of a stream; ``declared`` where somebody has told that.
 
-    ``ahead`` and ``shedding`` are those of its ``Delay``.
+    ``ahead``, ``shedding`` and ``idle_after`` are those of its ``Delay``.
     """
 
     column: Column
@@ -30,6 +30,7 @@ class EventTime:
     declared: bool
     ahead: int | None = None
     shedding: str | None = None
+    idle_after: int | None = None
 
 
 EventTimes = tuple[EventTime | None, ...]
@@ -107,16 +108,15 @@ def _event_time(text: str, source: ScopeItem, parameters: Mapping[str, object]) 
         span = source.item.span
     kind = checked_kind(source.name, column, source.relation.columns, span)
     known = source.relation.delay(column.name)
-    ahead = None if known is None else known.ahead
-    shedding = None if known is None else known.shedding
+    told = (None,) * 3 if known is None else (known.ahead, known.shedding, known.idle_after)
     if clause is not None and clause.delay is not None:
         delay = duration_value(clause.delay, kind, parameters)
         if delay < 0:
             remedy = "give 0 or more"
             raise WJoinError("WJ110", "a delay cannot be negative", span=clause.delay.span, help=remedy)
-        return EventTime(column, kind, delay, True, ahead, shedding)
+        return EventTime(column, kind, delay, True, *told)
     if known is not None and known.value is not None:
-        return EventTime(column, kind, known.value, known.declared, ahead, shedding)
+        return EventTime(column, kind, known.value, known.declared, *told)
     if not source.relation.streaming:
         # Nothing is late there.
         return EventTime(column, kind, 0, True)

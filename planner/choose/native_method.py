@@ -25,6 +25,9 @@ def native_refusal(
         return "Spark's own joins of streams are made as inner joins", "use PLAN(MULTIWAY)"
     if not draft.stages or not any(each.streaming for each in relations):
         return None
+    for scan in plan.streams:
+        if scan.idle_after is not None:
+            return f"Spark's own joins wait for {scan.alias}, which has IDLE AFTER", "use PLAN(MULTIWAY)"
     if graph.kind is not TimeKind.TIMESTAMP:
         shown = _SHOWN[graph.kind]
         reason = f"Spark's stream joins need a TIMESTAMP event time, and this one is {shown}"

@@ -30,6 +30,7 @@ class StreamEntry:
     kept; empty where nothing is kept.
     ``unbounded``: the streams of which no window bounds how far they may be after it. ``columns`` are read by
     the rest of the statement, ``joined_by`` values that travel, too, and that only the join reads.
+    ``idle_after``: the microseconds without a row after which nobody waits for it, None where others do.
     """
 
     alias: str
@@ -43,6 +44,7 @@ class StreamEntry:
     kept_for: Mapping[str, int | None]
     unbounded: tuple[str, ...]
     joined_by: tuple[str, ...]
+    idle_after: int | None = None
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from wjoin.planner.explain import phrases
 from wjoin.planner.explain.document import Document, InputEntry, StreamEntry
 from wjoin.planner.explain.markup import Markup, tag
 from wjoin.planner.figures import figure
+from wjoin.planner.windows.lengths import timespan
 
 _Line = tuple[str, str]
 """The class of a line of text, and the text; an empty one is left out."""
@@ -120,6 +121,7 @@ def _source(document: Document, stream: StreamEntry, kept: str) -> _Box:
     time = f"event time {stream.event_time}" if stream.event_time else "no event time"
     if stream.streaming:
         time += f", delay {phrases.signed(stream.delay, document)}"
+        time += f", silent after {timespan(stream.idle_after)}" if stream.idle_after else ""
     read = stream.columns or stream.joined_by
     lines = [
         ("value", phrases.rate(document, stream)),

@@ -19,6 +19,7 @@ from wjoin.planner.explain.phrases import (
     travelling,
     warnings,
 )
+from wjoin.planner.windows.lengths import timespan
 
 
 def explain_text(document: doc.Document) -> str:
@@ -60,6 +61,7 @@ def _later(document: doc.Document) -> Iterator[str]:
 def _stream(each: doc.StreamEntry, document: doc.Document) -> str:
     delay = f", delay {lasting(each.delay, document)}" if each.streaming else ""
     delay += " (none declared)" if each.undeclared else ""
+    delay += f", silent after {timespan(each.idle_after)} without a row" if each.idle_after else ""
     time = f"event time {each.event_time}{delay}" if each.event_time else "a table without event time"
     return f"{shown(each)}: {time}; columns {travelling(each)}"
 

@@ -118,6 +118,7 @@ class StreamScan:
     declared (see ``planner.planning.ahead``). ``site``: how it travels, None where it is not at a site.
     ``shedding``: by which model it is shed, None where it is as the session says (``planner.plan.shedding``).
     ``meets``: conditions without which a row meets no other, but is in the results of an outer join.
+    ``idle_after``: without a row for so many microseconds it is silent, None where it never is.
     """
 
     alias: str
@@ -131,6 +132,7 @@ class StreamScan:
     site: SiteScan | None = None
     shedding: str | None = None
     meets: tuple[str, ...] = ()
+    idle_after: int | None = None
 
     @property
     def dated(self) -> bool:
@@ -145,6 +147,11 @@ class Retention:
 
     stream: int
     distances: tuple[tuple[int, int | None], ...]
+
+    @property
+    def ends(self) -> bool:
+        """Whether a row is kept for a time only."""
+        return any(distance is not None for _, distance in self.distances)
 
 
 @dataclass(frozen=True)
@@ -436,6 +443,11 @@ class PhysicalPlan:
         kinds = (stage.kind for stage in self.stages if isinstance(stage, Join))
         return next((kind for kind in kinds if kind is not JoinKind.INNER), JoinKind.INNER)
 
+    @property
+    def waits(self) -> bool:
+        """Whether some results wait until nothing can change them: rows without a partner."""
+        return any(isinstance(stage, Join) and stage.kind.alone for stage in self.stages)
+
     def needs(self, streams: Collection[int]) -> bool:
         """Return whether every result has rows of some streams, which come together."""
         return not any(each.optional.issuperset(streams) for each in self.outputs)
@@ -463,3 +475,8 @@ class PhysicalPlan:
     def streaming(self) -> bool:
         """Whether any input is a stream."""
         return any(stream.streaming for stream in self.streams)
+
+    @property
+    def clocked(self) -> bool:
+        """Whether its workers need the clock of the micro-batches: a stream of it may be silent."""
+        return self.streaming and any(each.idle_after is not None for each in self.streams)

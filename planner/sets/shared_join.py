@@ -106,6 +106,7 @@ class Member:
                 plan.streams[each].delay,
                 plan.streams[each].ahead,
                 plan.streams[each].shedding,
+                plan.streams[each].idle_after,
             )
             for each in self.order
         ]

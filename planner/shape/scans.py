@@ -76,5 +76,6 @@ class ScanBuilder:
             streaming=self._source.relation.streaming,
             ahead=None if self._time is None else self._time.ahead,
             shedding=None if self._time is None else self._time.shedding,
+            idle_after=None if self._time is None else self._time.idle_after,
             meets=meets,
         )

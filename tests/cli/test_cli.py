@@ -56,6 +56,23 @@ def script(tmp_path: Path, text: str) -> str:
     return str(path)
 
 
+@pytest.mark.long
+def test_a_completed_run_decides_what_waits(tmp_path: Path, declarations: str) -> None:
+    left = JOIN.replace("lefts A, rights B", "lefts A LEFT JOIN rights B ON A.k = B.k + 1000")
+    text = script(tmp_path, f"{declarations} INSERT INTO pairs {left.partition(' WHERE')[0]}")
+    checkpoint = ("--checkpoint", str(tmp_path / "checkpoints"))
+    done = wjoin("run", text, "--once", "--complete", *checkpoint)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert re.match(r"pairs: 120 rows in .*, [1-5]\d results of the join", lines[0])
+    assert re.match(r"pairs: no new rows, [1-9] results of the join", lines[1])
+    assert pq.read_table(tmp_path / "pairs").num_rows == 60
+    refused = wjoin("run", text, "--complete", *checkpoint)
+    assert "WJ727" in refused.stderr
+    select = script(tmp_path, f"{declarations} {JOIN}")
+    assert "WJ727" in wjoin("run", select, "--once", "--complete").stderr
+
+
 @pytest.mark.thorough
 def test_once_runs_everything_and_a_second_run_adds_nothing(tmp_path: Path, declarations: str) -> None:
     text = f"{declarations} INSERT INTO pairs {JOIN} AND A.k < :most; {JOIN} ORDER BY 1 LIMIT 2;".replace(

@@ -9,6 +9,7 @@ import pyarrow as pa
 from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.counts import Counts
 from wjoin.executor.routing import Router, worker_count
+from wjoin.executor.silence import with_later
 from wjoin.executor.state.manifest import Manifest
 from wjoin.executor.state.slices import Slice, Stored
 from wjoin.executor.state.writing import Cutting
@@ -115,8 +116,25 @@ class LocalWorkers:
         """What each worker of each stage took for the last micro-batch, of the processor."""
         return [[each.seconds for each in stage] for stage in self.loads]
 
-    def run(self, blocks: Mapping[int, pa.RecordBatch], counts: Counts) -> list[pa.RecordBatch]:
-        """Join the new rows of each stream, all its block columns; return the results of the last stage."""
+    def manifest(self, stage: int) -> Manifest:
+        """Return the state of the first worker of a stage."""
+        return self._stages[stage][0].manifest
+
+    def run(
+        self,
+        blocks: Mapping[int, pa.RecordBatch],
+        counts: Counts,
+        clock: int | None = None,
+        *,
+        ended: bool = False,
+    ) -> list[pa.RecordBatch]:
+        """Join the new rows of each stream, all its block columns; return the results of the last stage.
+
+        ``clock``: that of the micro-batch, which a plan with silent streams needs; ``ended``: whether all
+        streams end with it.
+        """
+        known = [self.manifest(stage) for stage in range(len(self._stages))]
+        told: list[Manifest] = []
         seen = {
             stream: int(int64_view(block.column(time_name(stream))).max())
             for stream, block in blocks.items()
@@ -125,10 +143,17 @@ class LocalWorkers:
         results: list[list[Made]] = []
         self.loads = []
         for number, (stage, workers) in enumerate(zip(self._plan.stages, self._stages, strict=True)):
-            arrivals = [Arrivals([[] for _ in stage.inputs]) for _ in workers]
+            arrivals = [Arrivals([[] for _ in stage.inputs], clock=clock, whole=True) for _ in workers]
             for own in arrivals:
-                known = reached_by(self._plan, number)
-                own.seen = {stream: time for stream, time in seen.items() if stream in known}
+                reached = reached_by(self._plan, number)
+                own.seen = {stream: time for stream, time in seen.items() if stream in reached}
+                own.ended = ended
+                own.came = {} if clock is None else dict.fromkeys(own.seen, clock)
+                for each in told:
+                    own.seen |= {stream: each.seen[stream] for stream in each.came if stream in each.seen}
+                    own.came |= each.came
+            for worker in workers if clock is not None else ():
+                worker.manifest = with_later(worker.manifest, known[number + 1 :])
             for place, source in enumerate(stage.inputs):
                 if source.stage is not None:
                     new = [each.rows for each in results[source.stage] if each.to == place]
@@ -149,6 +174,7 @@ class LocalWorkers:
                 made += each.run(own, counts)
                 compared = counts.stage["comparisons"] - before
                 loads.append(Load(time.process_time() - begin, rows, compared, each.kept))
+            told.append(workers[0].manifest)
             self.loads.append(loads)
             results.append(made)
         return [each.rows for each in results[-1]]

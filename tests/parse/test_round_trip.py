@@ -147,6 +147,7 @@ def create_streams(draw: st.DrawFn) -> syntax.CreateStream:
         computed=draw(computed(len(listed))) if draw(st.booleans()) else (),
         record_format=draw(FORMATS),
         unique=draw(NO_COLUMN | COLUMN_NAMES),
+        idle_after=draw(st.none() | TIMES),
     )
 
 

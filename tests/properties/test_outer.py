@@ -1,8 +1,9 @@
 """Joins that tell what has no partner: over random micro-batches, each result once and when it is decided."""
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -11,13 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kit.local import LocalWorkers, MemoryStore
-from tests.kit.planned import block_of, plan_over, stream_of
+from tests.kit.planned import EVENT_TIME, block_of, plan_over, stream_of
 from wjoin.executor.counts import Counts
 from wjoin.executor.state.manifest import written_manifest
 from wjoin.executor.state.slices import Stored
 from wjoin.executor.state.writing import Cutting
 from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.grammar.join_kinds import JoinKind
+from wjoin.planner.catalog import Delay, Relation
 from wjoin.planner.plan.block_columns import stored_column
 from wjoin.planner.plan.physical import PhysicalPlan
 
@@ -31,7 +33,11 @@ Result = tuple[int | None, int | None]
 
 @dataclass(frozen=True)
 class Case:
-    """A join with windows of ``low`` to ``high`` seconds and delays, and the rows of its micro-batches."""
+    """A join with windows of ``low`` to ``high`` seconds and delays, and the rows of its micro-batches.
+
+    ``idle``: after how many seconds each stream is silent; ``clocks``: those of the micro-batches;
+    ``ends``: whether all streams end with one.
+    """
 
     kind: JoinKind
     low: int
@@ -39,6 +45,9 @@ class Case:
     delays: tuple[int, int]
     batches: Sequence[tuple[Sequence[Row], Sequence[Row]]]
     compared: bool
+    idle: tuple[int | None, int | None] = (None, None)
+    clocks: Sequence[int] = ()
+    ends: Sequence[bool] = ()
 
     @property
     def plan(self) -> PhysicalPlan:
@@ -49,12 +58,20 @@ class Case:
             f"""SELECT {listed} FROM a WATERMARK ts {first} AS A {self.kind.value.removesuffix(" OUTER")} JOIN
                 b WATERMARK ts {second} AS B ON A.k = B.k{more}
                 WINDOW (A, B) BETWEEN {self.low} SECONDS AND {self.high} SECONDS""",
-            [stream_of({"n": "bigint", "k": "bigint", "v": "bigint"})] * 2,
+            [
+                silent_after(stream_of({"n": "bigint", "k": "bigint", "v": "bigint"}), each)
+                for each in self.idle
+            ],
         ).physical
 
     def meet(self, first: Row, second: Row) -> bool:
         inside = self.low <= second[1] - first[1] <= self.high
         return first[2] == second[2] and inside and (not self.compared or first[3] <= second[3])
+
+
+def silent_after(relation: Relation, idle: int | None) -> Relation:
+    delay = Delay(0, idle_after=None if idle is None else idle * SECOND)
+    return replace(relation, delays={EVENT_TIME: delay})
 
 
 @st.composite
@@ -63,18 +80,26 @@ def cases(draw: st.DrawFn) -> Case:
     numbers = iter(range(10_000))
 
     def rows(step: int) -> list[Row]:
+        if draw(st.integers(0, 2)) == 0:
+            return []
         found = draw(
             st.lists(st.tuples(st.integers(-8, 8), st.integers(0, 2), st.integers(0, 2)), max_size=6)
         )
         return [(next(numbers), 5 * step + time, key, value) for time, key, value in found]
 
+    idle = st.none() | st.integers(1, 12)
+    steps = draw(st.integers(1, 7))
     return Case(
         draw(st.sampled_from([each for each in JoinKind if each is not JoinKind.INNER])),
         low,
         low + draw(st.integers(0, 8)),
         (draw(st.integers(0, 8)), draw(st.integers(0, 8))),
-        [(rows(step), rows(step)) for step in range(draw(st.integers(1, 7)))],
+        [(rows(step), rows(step)) for step in range(steps)],
         draw(st.booleans()),
+        (draw(idle), draw(idle)),
+        # A clock may be set back.
+        list(itertools.accumulate(draw(st.lists(st.integers(-2, 9), min_size=steps, max_size=steps)))),
+        draw(st.lists(st.integers(0, 5).map(lambda each: each == 0), min_size=steps, max_size=steps)),
     )
 
 
@@ -83,24 +108,52 @@ class Oracle:
     """What each micro-batch must give, by the definition: rows that are not late, and what is decided."""
 
     case: Case
-    seen: list[int | None] = field(default_factory=lambda: [None, None])
+    seen: list[float | None] = field(default_factory=lambda: [None, None])
     rows: tuple[list[Row], list[Row]] = field(default_factory=lambda: ([], []))
     given: set[Result] = field(default_factory=set)
+    came: list[int | None] = field(default_factory=lambda: [None, None])
 
     def mark(self, side: int) -> float:
         seen = self.seen[side]
         return float("-inf") if seen is None else seen - self.case.delays[side]
 
-    def take(self, batch: tuple[Sequence[Row], Sequence[Row]]) -> Counter[Result]:
+    def take(self, batch: tuple[Sequence[Row], Sequence[Row]], clock: int, *, ended: bool) -> Counter[Result]:
         marks = [self.mark(0), self.mark(1)]
         for side, rows in enumerate(batch):
             self.rows[side].extend(row for row in rows if row[1] >= marks[side])
             times = [row[1] for row in rows if row[1] >= (self.seen[side] or row[1])]
             self.seen[side] = max(times, default=self.seen[side])
+            last = self.came[side]
+            self.came[side] = clock if last is None or (rows and clock > last) else last
+        self.go_on(clock)
+        if ended and self.case.kind.alone:
+            self.end()
         now = set(self._results())
         new = now - self.given
         self.given |= now
         return Counter(new)
+
+    def go_on(self, clock: int) -> None:
+        """Have the watermark of one stream that is silent go on with that of the other, which is not."""
+        silent = [
+            limit is not None and clock - (last or 0) >= limit
+            for limit, last in zip(self.case.idle, self.came, strict=True)
+        ]
+        if silent in ([True, False], [False, True]):
+            quiet = silent.index(True)
+            if self.mark(1 - quiet) > self.mark(quiet):
+                self.seen[quiet] = self.mark(1 - quiet) + self.case.delays[quiet]
+
+    def end(self) -> None:
+        """Have the watermarks pass all that the rows without a partner wait for."""
+        reach = (self.case.high, -self.case.low)
+        seen = [*self.seen]
+        for side in self.case.kind.preserved:
+            last = seen[side]
+            if last is not None:
+                passed = last + reach[side] + 1e-6 + self.case.delays[1 - side]
+                known = seen[1 - side]
+                self.seen[1 - side] = passed if known is None else max(passed, known)
 
     def _results(self) -> Iterator[Result]:
         kind = self.case.kind
@@ -167,10 +220,10 @@ def test_every_result_comes_once_in_the_micro_batch_that_decides_it(partitions: 
         workers, oracle = LocalWorkers(plan, partitions, stretch), Oracle(case)
         for worker in workers._stages[0]:
             worker.store = Stamped()
-        for batch in case.batches:
+        for batch, clock, ended in zip(case.batches, case.clocks, case.ends, strict=True):
             blocks = {stream: block(plan, stream, rows) for stream, rows in enumerate(batch) if rows}
-            found = found_in(plan, workers.run(blocks, Counts()))
-            assert found == oracle.take(batch)
+            found = found_in(plan, workers.run(blocks, Counts(), clock * SECOND, ended=ended))
+            assert found == oracle.take(batch, clock, ended=ended)
             # As after a restart.
             for worker in workers._stages[0]:
                 worker.manifest = written_manifest(worker.manifest.encode())

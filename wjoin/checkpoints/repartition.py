@@ -27,7 +27,7 @@ from wjoin.executor.spark.moved_state import (
     STATE_OPERATOR,
     Held,
     filed_manifests,
-    greatest_seen,
+    greatest,
     send_filed_rows,
     send_rows,
     send_times,
@@ -370,7 +370,7 @@ class _Writing:
         sent = f"{self.own}/{operator}/rows"
         if not manifests:
             if not self.task.to_files:
-                send_times(self.spark, worker_ids(self.partitions), {}, sent)
+                send_times(self.spark, worker_ids(self.partitions), {}, {}, sent)
                 self._to_spark(operator, sent, None, ())
             return
         # All workers of a stage have been told the same of what is at sites.
@@ -378,7 +378,8 @@ class _Writing:
         join, move = _move(self.task, joins, begun.plan, begun.workers, self.partitions)
         send(move, sent)
         held = begun.held
-        send_times(self.spark, move.new_workers, greatest_seen(manifests), sent)
+        seen, came = greatest(each.seen for each in manifests), greatest(each.came for each in manifests)
+        send_times(self.spark, move.new_workers, seen, came, sent)
         if not self.task.to_files:
             self._to_spark(operator, sent, move, held)
             return

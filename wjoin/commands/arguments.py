@@ -33,6 +33,11 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     run = commands.add_parser("run", help="run a script of W-join SQL")
     run.add_argument("--once", action="store_true", help="process everything in the sources, then exit")
     run.add_argument(
+        "--complete",
+        action="store_true",
+        help="with --once: take all streams as ended, and decide what waits for a partner",
+    )
+    run.add_argument(
         "--format", choices=("table", "csv", "json"), help="how to print the rows of a SELECT (table)"
     )
     run.add_argument(

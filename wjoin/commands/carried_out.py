@@ -4,6 +4,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import Statement
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ class How:
     ``once``: streams are read as far as they reach now. ``rows``: how many rows of a SELECT are printed, None
     for as many as ``form`` has by itself, which ``wjoin.commands.printed.print_rows``
     knows. ``checkpoint`` and ``trigger`` are those of the command line, None where it has none.
+    ``complete``: whether streams have ended where they are read once.
     """
 
     once: bool
@@ -25,6 +27,7 @@ class How:
     checkpoint: str | None = None
     trigger: str | None = None
     form: str = "table"
+    complete: bool = False
 
 
 def carry_out(asked: "Asked", statement: Statement, how: How) -> "list[Running]":
@@ -42,6 +45,11 @@ def carry_out(asked: "Asked", statement: Statement, how: How) -> "list[Running]"
     if not isinstance(found, Selected):
         return []
     with asked.placed(statement.span):
+        if found.frame.isStreaming and how.complete:
+            help = "CREATE SINK, and INSERT INTO it"
+            raise WJoinError(
+                "WJ727", "a SELECT over streams has no checkpoint", span=statement.span, help=help
+            )
         if not found.frame.isStreaming or how.once:
             (print_once if found.frame.isStreaming else print_rows)(found.frame, how.rows, how.form)
             return []

@@ -72,9 +72,7 @@ def describe(
     if declaration is not None:
         for name, delay in declaration.delays.items():
             told = delay.declared or name not in delays
-            delays[name] = (
-                delay if told else replace(delays[name], ahead=delay.ahead, shedding=delay.shedding)
-            )
+            delays[name] = delay if told else replace(delay, value=delays[name].value, declared=True)
     known = None if declaration is None else declaration.streaming
     return Relation(
         columns,

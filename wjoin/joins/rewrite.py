@@ -266,6 +266,7 @@ class Rewriting:
             state,
             self._shedding(plan, state),
             dict(_named_streams(join)),
+            None if self.kept is None or state is None else self.kept.ending,
         )
 
     def _shedding(self, plan: PhysicalPlan, state: Path | None) -> Shedding | None:

@@ -21,6 +21,7 @@ from wjoin.measured.beside import UNREACHABLE, stopped
 from wjoin.measured.dropped_rows import Losses
 from wjoin.measured.reports import MicroBatchReport, new_reports
 from wjoin.measured.shed_rows import ShedRows
+from wjoin.measured.silence import Silence
 from wjoin.measured.totals import Totals
 from wjoin.spark.session_things import held, held_by_all
 
@@ -60,7 +61,8 @@ class Followed:
     ``last`` is the newest report, ``micro_batch`` the newest of a micro-batch: one of an idle time tells
     nothing of joins. ``ended`` is when it was first seen to have ended (``time.monotonic``), None while it
     runs. At the last look: ``works`` tells whether it had rows to work on, ``error`` why it has failed.
-    ``losses`` are the rows that it has dropped, ``backlog`` is what waits in its sources.
+    ``losses`` are the rows that it has dropped, ``backlog`` is what waits in its sources, ``silence`` what
+    waits for streams that send nothing.
     """
 
     def __init__(self, query: StreamingQuery) -> None:
@@ -71,6 +73,7 @@ class Followed:
         subject = "the SELECT" if name.startswith(SELECT) else f"the query {name}"
         self.losses = Losses(subject, self.totals)
         self.backlog = Backlog(subject)
+        self.silence = Silence(subject)
         self.last: MicroBatchReport | None = None
         self.micro_batch: MicroBatchReport | None = None
         self.ended: float | None = None
@@ -78,7 +81,7 @@ class Followed:
         self.error: Exception | None = None
         self._closed = False
         self._early: deque[MicroBatchReport] = deque(maxlen=_EARLY)
-        self._observers: list[Observer] = [self.losses, self.backlog, ShedRows(subject)]
+        self._observers: list[Observer] = [self.losses, self.backlog, self.silence, ShedRows(subject)]
         self._looking = threading.RLock()
 
     def observe(self, observer: Observer) -> None:

@@ -15,6 +15,7 @@ from wjoin.grammar.plain import plain, typed
 from wjoin.homes.homes import AUTO, Home, check_shared, home, state_workers
 from wjoin.measured.begun import Begun, Columns, KnownSink
 from wjoin.measured.beside import UNREACHABLE, Beside, KeptWarning
+from wjoin.measured.ended_streams import ending
 from wjoin.measured.recorder import Measured, Recorded, Recorder, read_measured
 from wjoin.measured.utilization import Rules, Utilization
 from wjoin.planner.bind.written import Written
@@ -213,6 +214,12 @@ class Kept:
     def begun(self) -> bool:
         """Whether a query has begun to run on the checkpoint; asked of Spark once."""
         return self._beside is not None and self._beside.begun()
+
+    @cached_property
+    def ending(self) -> int | None:
+        """The micro-batch with which all streams end, where it is the next one; None where none is."""
+        files = self._folder is not None and self.home.files
+        return ending(Files.of(self._spark), str(self._folder)) if files and self.begun else None
 
     @cached_property
     def committed(self) -> bool:

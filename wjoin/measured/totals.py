@@ -73,7 +73,8 @@ class Totals:
         """Return what has been done, in a few words."""
         total = self.total
         if not total.rows_read:
-            return "no new rows"
+            found = f", {counted(total.matches, 'result')} of the join" if total.matches else ""
+            return f"no new rows{found}"
         rows = f"{counted(total.rows_read, 'row')} in"
         if total.rows_in:
             by_stream = ", ".join(f"{alias} {count:,}" for alias, count in sorted(total.rows_in.items()))

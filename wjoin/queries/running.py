@@ -111,7 +111,7 @@ class Running:
         of_sinks = (f"{each.words} wait" for each in waiting)
         behind = self.followed.backlog.words if self.followed.ended is None else ""
         asked = "" if self.load is None else self.load.words
-        for more in (self.waits, behind, asked, *of_sinks):
+        for more in (self.waits, self.followed.silence.words, behind, asked, *of_sinks):
             done += f"; {more}" if more else ""
         return f"{'failed, ' if failed else ''}{done}, {seconds:.1f} s"
 

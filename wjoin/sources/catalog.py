@@ -215,13 +215,14 @@ def declared_delays(
     columns: Mapping[str, str],
     ahead: int | None = None,
     shedding: str | None = None,
+    idle_after: int | None = None,
 ) -> dict[str, Delay]:
     """Return the delays of the columns that may be a stream's event time, from what was declared.
 
-    ``delay``, ``ahead`` and ``shedding`` are None where nobody has told them. ``columns``: Spark types by
-    name.
+    ``delay`` and all after ``columns``, Spark types by name, are None where nobody has told them.
     """
-    known = replace(UNDECLARED if delay is None else Delay(delay), ahead=ahead, shedding=shedding)
+    known = UNDECLARED if delay is None else Delay(delay)
+    known = replace(known, ahead=ahead, shedding=shedding, idle_after=idle_after)
     if event_time is not None:
         return {event_time.lower(): known}
     timestamps = (TimeKind.TIMESTAMP, TimeKind.TIMESTAMP_NTZ)
@@ -240,6 +241,14 @@ def declared_ahead(ahead: int, event_time: str | None, columns: Mapping[str, str
         message = f"a limit for times ahead has a unit, but the event time {event_time} is integral"
         raise WJoinError("WJ305", message, help="leave it out, or convert the event time to a timestamp")
     return ahead
+
+
+def declared_idle(idle_after: int) -> int:
+    """Return the microseconds after which a stream is silent. Raises WJoinError WJ110 below a millisecond."""
+    if idle_after < 1000:
+        help = "write one such as 1 MINUTE"
+        raise WJoinError("WJ110", "a stream is silent after a millisecond or more", help=help)
+    return idle_after
 
 
 def declared_shedding(model: str) -> str:

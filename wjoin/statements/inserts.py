@@ -49,17 +49,30 @@ _DELTA = "delta"
 
 
 def insert(
-    asked: Asked, statement: InsertInto, *, once: bool, checkpoint: str | None, trigger: str | None = None
+    asked: Asked,
+    statement: InsertInto,
+    *,
+    once: bool,
+    checkpoint: str | None,
+    trigger: str | None = None,
+    ending: str | None = None,
 ) -> Running | None:
     """Run an INSERT INTO: start a query where its rows stream into a sink, else write them (None).
 
-    ``trigger`` says how often micro-batches start, whatever the sink and the session say.
+    ``trigger`` says how often micro-batches start, whatever the sink and the session say. ``checkpoint`` is
+    the folder of all checkpoints, ``ending`` that of its own where only the micro-batch shall run with which
+    all streams end. One that is left of a run that crashed is run before all else.
     """
     sink = target_sink(asked.catalog, statement)
     if sink is None:
         _into_table(asked, statement)
         return None
-    planned = plan_insert(asked, statement, sink, checkpoint)
+    planned = plan_insert(asked, statement, sink, checkpoint, ending)
+    if ending is None and planned.ending:
+        left = insert(asked, statement, once=True, checkpoint=None, ending=planned.folder)
+        if left is not None:
+            left.wait()
+        planned = plan_insert(asked, statement, sink, checkpoint, planned.folder)
     if planned.frame.isStreaming:
         every = asked.settings.trigger(trigger or own_option(sink.options, "trigger"))
         return _start(asked, statement, planned, sink, once=once, every=every)
@@ -101,14 +114,23 @@ class PlannedInsert:
     kept: Kept
     changed: bool = False
 
+    @property
+    def ending(self) -> bool:
+        """Whether its next micro-batch is one with which all streams end."""
+        return self.joins is not None and self.kept.ending is not None
+
 
 def plan_insert(
-    asked: Asked, statement: InsertInto, sink: SinkDeclaration, checkpoint: str | None
+    asked: Asked,
+    statement: InsertInto,
+    sink: SinkDeclaration,
+    checkpoint: str | None,
+    folder: str | None = None,
 ) -> PlannedInsert:
     """Plan an INSERT INTO a sink, and compare it with what its checkpoint holds; nothing is written."""
     spark = asked.engine.spark
     settle()
-    folder = _checkpoint(asked, sink, checkpoint)
+    folder = folder or _checkpoint(asked, sink, checkpoint)
     home = asked.settings.home()
     kept = Kept(spark, folder, home)
     frame, joins = inserted_rows(asked, statement, kept)
@@ -337,7 +359,9 @@ def started(asked: Asked, writer: DataStreamWriter, starting: Starting) -> Runni
     """Start a query and follow it. Raises what Spark raises."""
     spark, joins = asked.engine.spark, starting.joins
     writer = writer.queryName(re.sub(r"\W", "_", starting.name))
-    if starting.once:
+    if joins is not None and starting.kept.ending is not None:
+        writer = writer.trigger(once=True)
+    elif starting.once:
         writer = writer.trigger(availableNow=True)
     elif starting.every is not None:
         writer = writer.trigger(processingTime=starting.every)

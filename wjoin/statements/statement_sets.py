@@ -199,23 +199,38 @@ def _on_checkpoint(asked: Asked, planned: PlannedSet, checkpoint: str) -> Planne
 
 
 def execute_set(
-    asked: Asked, statement: StatementSet, *, once: bool, checkpoint: str | None, trigger: str | None = None
+    asked: Asked,
+    statement: StatementSet,
+    *,
+    once: bool,
+    checkpoint: str | None,
+    trigger: str | None = None,
+    ending: str | None = None,
 ) -> Running:
     """Start the query of a statement set (see ``inserts.insert``)."""
-    planned = plan_set(asked, statement, checkpoint)
+    planned = plan_set(asked, statement, checkpoint, ending)
+    if ending is None and planned.kept.ending is not None:
+        execute_set(asked, statement, once=True, checkpoint=None, ending=planned.folder).wait()
+        planned = plan_set(asked, statement, checkpoint, planned.folder)
     every = asked.settings.trigger(trigger or _trigger(planned.statements))
     return start_set(asked, statement, planned, once=once, every=every)
 
 
 def run_insert(
-    asked: Asked, statement: InsertInto, *, once: bool, checkpoint: str | None, trigger: str | None = None
+    asked: Asked,
+    statement: InsertInto,
+    *,
+    once: bool,
+    checkpoint: str | None,
+    trigger: str | None = None,
+    ending: str | None = None,
 ) -> Running | None:
     """Run an INSERT INTO (see ``inserts.insert``); into a sink with COMMIT WHEN it is a set of one."""
     sink = target_sink(asked.catalog, statement)
     if sink is None or sink.commit_when is None:
-        return insert(asked, statement, once=once, checkpoint=checkpoint, trigger=trigger)
+        return insert(asked, statement, once=once, checkpoint=checkpoint, trigger=trigger, ending=ending)
     alone = StatementSet(Identifier(sink.name, span=statement.span), (statement,), span=statement.span)
-    return execute_set(asked, alone, once=once, checkpoint=checkpoint, trigger=trigger)
+    return execute_set(asked, alone, once=once, checkpoint=checkpoint, trigger=trigger, ending=ending)
 
 
 def start_set(

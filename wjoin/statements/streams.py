@@ -16,6 +16,7 @@ from wjoin.grammar.syntax import (
     CreateStream,
     DescribeStream,
     DropStream,
+    Duration,
     Identifier,
     Parameter,
     ShowStreams,
@@ -38,6 +39,7 @@ from wjoin.sources.catalog import (
     check_name,
     declared_ahead,
     declared_delays,
+    declared_idle,
     declared_shedding,
     find_stream,
 )
@@ -113,7 +115,10 @@ def create_stream(asked: Asked, statement: CreateStream) -> None:
             raise _with_remedy(error, columns[event_time.lower()], [*columns.values()]) from None
     types = {each.name: each.dataType.simpleString() for each in fields.values()}
     ahead, shedding = _ahead(statement, event_time, types, text), _shedding(statement, text)
-    delays = declared_delays(event_time, delay, types, ahead, shedding)
+    idle = None if statement.idle_after is None else _idle_after(statement.idle_after, asked.params)
+    statement = replace(statement, idle_after=idle)
+    idle_after = None if idle is None else idle.microseconds
+    delays = declared_delays(event_time, delay, types, ahead, shedding, idle_after)
     if statement.unique:
         keys = [_field(name, each, fields).name for each in statement.unique]
         known = delays.get((event_time or "").lower())
@@ -183,6 +188,13 @@ def _ahead(
         return declared_ahead(from_pairs(value, span), event_time, types)
 
 
+def _idle_after(duration: Duration, params: Mapping[str, object]) -> TimeDuration:
+    """Return the time of an IDLE AFTER clause in figures: by a clock, whatever the event time is."""
+    with located(duration.span):
+        value = declared_idle(duration_value(duration, TimeKind.TIMESTAMP, params))
+    return TimeDuration(value, span=duration.span)
+
+
 def _shedding(statement: CreateStream, text: str) -> str | None:
     """Return by which model the stream is shed, None where it does not say."""
     value = own_option(dict(statement.options), SHEDDING)
@@ -241,6 +253,8 @@ def describe_stream(asked: Asked, statement: DescribeStream) -> DataFrame:
             notes.append(f"at most {human(known.ahead, TimeKind.TIMESTAMP)} ahead of the clock")
         if known is not None and known.shedding is not None:
             notes.append(f"shedding: {known.shedding}")
+        if known is not None and known.idle_after is not None:
+            notes.append(f"silent after {human(known.idle_after, TimeKind.TIMESTAMP)} without a row")
         notes += [f"computed: {computed[name]}"] if name in computed else []
         notes += ["equal in duplicates, which are dropped"] if name.lower() in unique else []
         rows.append((name, kind, "; ".join(notes) or None))

@@ -175,6 +175,8 @@ async function query(told) {
   setText(at("about"), about(told));
   setText(at("error"), told.error || "");
   show(at("error"), Boolean(told.error));
+  setText(at("note"), told.note);
+  show(at("note"), Boolean(told.note));
   tiles(told.tiles);
   show(at("streams-part"), told.streams.rows.length > 0);
   rows(at("streams"), told.streams);

@@ -20,9 +20,9 @@ class QueryState:
     """What is known of a query at a moment, its ``clock`` in seconds since 1970.
 
     ``run`` is Spark's name of this run of it, ``id`` that of all its runs, ``name`` its own among those that
-    are shown. ``called`` is the name that it has also where others had it before. ``started`` is in seconds
-    since 1970. ``plans`` are its W-joins by the numbers under which they were compiled, as far as they are
-    known, ``documents`` what EXPLAIN tells of them.
+    are shown. ``note`` tells of rows that wait. ``called`` is the name that it has also where others had it
+    before. ``started`` is in seconds since 1970. ``plans`` are its W-joins by the numbers under which they
+    were compiled, as far as they are known, ``documents`` what EXPLAIN tells of them.
     """
 
     run: str
@@ -33,6 +33,7 @@ class QueryState:
     started: float
     hour: Hour
     error: str | None = None
+    note: str = ""
     sink: str | None = None
     checkpoint: str | None = None
     statement: str | None = None

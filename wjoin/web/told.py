@@ -36,6 +36,7 @@ def detail(at: QueryState, since: float | None, width: float | None) -> dict[str
     return {
         **line(at),
         "error": at.error,
+        "note": at.note,
         "started": at.started,
         "clock": at.clock,
         "reported": total.ends if total.batches else None,

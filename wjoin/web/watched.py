@@ -52,6 +52,7 @@ class Watched:
             started=running.started.timestamp(),
             hour=hour,
             error=error,
+            note=running.followed.silence.words,
             sink=running.sink,
             checkpoint=running.checkpoint,
             statement=running.written or None,

@@ -1,0 +1,151 @@
+"""Silent streams in several stages: what is late is so for all of them, and all other rows meet."""
+
+import itertools
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.kit.local import LocalWorkers
+from tests.kit.planned import EVENT_TIME, block_of, plan_over, stream_of
+from tests.tiers import examples
+from wjoin.executor.counts import Counts
+from wjoin.planner.catalog import Delay
+from wjoin.planner.plan.block_columns import stored_column
+from wjoin.planner.plan.physical import PhysicalPlan
+
+SECOND = 1_000_000
+WIDTH = 6
+
+STATEMENTS = {
+    # Two stages, on two keys.
+    "keys": "SELECT A.n, B.n, C.n FROM a A, b B, c C WINDOW = 6 SECONDS WHERE A.k = B.k AND B.j = C.j",
+    # In hops: no key.
+    "hops": """SELECT /*+ PLAN(PSP) */ A.n, B.n, C.n FROM a A, b B, c C WINDOW = 6 SECONDS
+               WHERE A.k <= B.k AND B.k <= A.k AND B.j <= C.j AND C.j <= B.j""",
+}
+
+Row = tuple[int, int, int, int]
+"""The number of a row, its event time in seconds, and its keys."""
+
+
+def plan_of(statement: str, delays: Sequence[int], idle: Sequence[int | None]) -> PhysicalPlan:
+    """Return a plan over streams that are silent after some seconds."""
+    relation = stream_of({"n": "bigint", "k": "bigint", "j": "bigint"})
+    told = [
+        Delay(delay * SECOND, idle_after=None if limit is None else limit * SECOND)
+        for delay, limit in zip(delays, idle, strict=True)
+    ]
+    return plan_over(statement, [replace(relation, delays={EVENT_TIME: each}) for each in told]).physical
+
+
+@dataclass
+class Model:
+    """By the definition: the rows that are on time, and how far each stream has come."""
+
+    delays: Sequence[int]
+    idle: Sequence[int | None]
+    marks: list[float] = field(default_factory=lambda: [float("-inf")] * 3)
+    came: list[float | None] = field(default_factory=lambda: [None] * 3)
+    rows: list[list[Row]] = field(default_factory=lambda: [[], [], []])
+
+    def take(self, batch: Sequence[Sequence[Row]], clock: int) -> None:
+        """Take a micro-batch."""
+        for stream, rows in enumerate(batch):
+            self.rows[stream] += [row for row in rows if row[1] >= self.marks[stream]]
+            newest = max((row[1] for row in rows), default=float("-inf")) - self.delays[stream]
+            self.marks[stream] = max(self.marks[stream], newest)
+            if rows or self.came[stream] is None:
+                self.came[stream] = clock
+        silent = [
+            limit is not None and last is not None and clock - last >= limit
+            for limit, last in zip(self.idle, self.came, strict=True)
+        ]
+        least = min(
+            (mark for mark, quiet in zip(self.marks, silent, strict=True) if not quiet), default=float("-inf")
+        )
+        self.marks = [
+            max(mark, least) if quiet else mark for mark, quiet in zip(self.marks, silent, strict=True)
+        ]
+
+    def results(self) -> Counter[tuple[int, ...]]:
+        """Return what the rows that were on time make."""
+        return Counter(
+            (a[0], b[0], c[0])
+            for a, b, c in itertools.product(*self.rows)
+            if a[2] == b[2] and b[3] == c[3] and max(a[1], b[1], c[1]) - min(a[1], b[1], c[1]) <= WIDTH
+        )
+
+
+def block(plan: PhysicalPlan, stream: int, rows: Sequence[Row]) -> pa.RecordBatch:
+    number, time, key, other = (np.array(each, np.int64) for each in zip(*rows, strict=True))
+    return block_of(plan, stream, {"n": number, "ts": time * SECOND, "k": key, "j": other})
+
+
+@st.composite
+def batches(draw: st.DrawFn) -> list[tuple[list[list[Row]], int]]:
+    """Draw micro-batches, some without rows of a stream, with their clocks."""
+    numbers = itertools.count()
+    clock, found = 0, []
+    for step in range(draw(st.integers(1, 8))):
+        clock += draw(st.integers(0, 5))
+        rows = [
+            [
+                (next(numbers), 4 * step + time, key, other)
+                for time, key, other in draw(
+                    st.just([])
+                    | st.lists(
+                        st.tuples(st.integers(-9, 9), st.integers(0, 1), st.integers(0, 1)), max_size=4
+                    )
+                )
+            ]
+            for _ in range(3)
+        ]
+        found.append((rows, clock))
+    return found
+
+
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_all_stages_take_the_same_rows_for_late(statement: str) -> None:
+    times = st.tuples(*[st.integers(0, 4)] * 3)
+    limits = st.tuples(*[st.none() | st.integers(1, 9)] * 3)
+
+    @settings(max_examples=examples(150))
+    @given(batches(), times, limits, st.integers(1, 3))
+    def run(
+        drawn: list[tuple[list[list[Row]], int]],
+        delays: Sequence[int],
+        idle: Sequence[int | None],
+        workers: int,
+    ) -> None:
+        plan = plan_of(STATEMENTS[statement], delays, idle)
+        assert len(plan.stages) > 1
+        local, model = LocalWorkers(plan, workers), Model(delays, idle)
+        found: Counter[tuple[int, ...]] = Counter()
+        for rows, clock in drawn:
+            if not any(rows):
+                continue
+            blocks = {stream: block(plan, stream, own) for stream, own in enumerate(rows) if own}
+            found.update(numbers_of(plan, local.run(blocks, Counts(), clock * SECOND)))
+            model.take(rows, clock)
+            seen = local.manifest(len(plan.stages) - 1).seen
+            marks = [seen.get(each, float("-inf")) / SECOND - delay for each, delay in enumerate(delays)]
+            if any(limit is not None for limit in idle):
+                assert marks == model.marks
+        assert found == model.results()
+
+    run()
+
+
+def numbers_of(plan: PhysicalPlan, made: Sequence[pa.RecordBatch]) -> Counter[tuple[int, ...]]:
+    """Return results by the numbers of their rows."""
+    (output,) = plan.outputs
+    names = [stored_column(plan, stream, number).name for stream, number in output.columns]
+    return Counter(
+        each for rows in made for each in zip(*(rows.column(name).to_pylist() for name in names), strict=True)
+    )
