@@ -23,13 +23,15 @@ class Arrivals:
 
     ``blocks``: the new rows of each input, and as what they came. ``seen``: the greatest event time of each
     stream that sent anything. ``told``: what was counted of a stream's rows on their way, at one worker only.
-    ``announced``: the new rows of each input that are held at their sites.
+    ``announced``: the new rows of each input that are held at their sites. ``past``: late rows of earlier
+    stages, on their way to a sink.
     """
 
     blocks: list[Arrived]
     seen: dict[int, int] = field(default_factory=dict)
     told: dict[int, Report] = field(default_factory=dict)
     announced: dict[int, list[Announced]] = field(default_factory=dict)
+    past: list[pa.RecordBatch] = field(default_factory=list)
     spool: Spool = field(default_factory=Spool)
     _held: int = 0
     _down: dict[int, int] = field(default_factory=dict)

@@ -54,8 +54,13 @@ def print_declaration(statement: syntax.CreateStream | syntax.CreateSink) -> str
             columns = _columns(statement)
             mark = "" if statement.watermark is None else f" {print_watermark(statement.watermark)}"
             once = f" DROP DUPLICATES ON ({_names(statement.unique)})" if statement.unique else ""
+            late = (
+                ""
+                if statement.late_rows is None
+                else f" LATE ROWS INTO {print_name(statement.late_rows.name)}"
+            )
             source = f"{_source(statement)}{_format(statement)}"
-            return f"{_head('STREAM', statement)}{columns}{source}{mark}{once}"
+            return f"{_head('STREAM', statement)}{columns}{source}{mark}{once}{late}"
         case syntax.CreateSink():
             folders = statement.partitioned_by
             partitioned = f" PARTITIONED BY ({_names(folders)})" if folders else ""

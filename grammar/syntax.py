@@ -324,6 +324,7 @@ class CreateStream(Statement):
     written, json, csv or avro; None where that is not said. ``site``: where it is read from sites, in the
     place of USING; the provider is then ``SITE_FORMAT``. ``composed`` are the options with parameters.
     ``unique``, of ``DROP DUPLICATES ON (…)``, are the columns that are equal in copies of a row.
+    ``late_rows``, of ``LATE ROWS INTO sink``, is the sink that late rows go to.
     """
 
     name: Identifier
@@ -338,6 +339,7 @@ class CreateStream(Statement):
     site: AtSite | None = None
     composed: tuple[tuple[str, Composed], ...] = ()
     unique: tuple[Identifier, ...] = ()
+    late_rows: Identifier | None = None
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,7 @@ from wjoin.sources.catalog import (
     forget,
     microseconds,
 )
+from wjoin.sources.late_rows import refuse_columns
 from wjoin.spark.doors import LOOPBACK
 from wjoin.spark.engine import Engine
 from wjoin.spark.notices import tell
@@ -151,6 +152,7 @@ class Session:
         delay: str | datetime.timedelta | None = None,
         ahead: str | datetime.timedelta | None = None,
         shedding: str | None = None,
+        late_rows_into: str | None = None,
     ) -> None:
         """Register a DataFrame, streaming or static, as a stream of this session.
 
@@ -160,14 +162,17 @@ class Session:
         column has in Spark, and else 0, of which a join of streams warns (WJ801). ``ahead`` is how much
         later than its micro-batch a row may be, text with a unit or a timedelta: rows further ahead are
         dropped and counted. ``shedding`` is ``off``, ``linear`` or ``quadratic``: how rows are shed when a
-        join is overloaded; left out, as the session says. Raises WJoinError WJ202 where the DataFrame has no
-        such column, WJ106 for a name that does not print, WJ110 and WJ305 for an ``ahead`` that is negative
-        or of an integral event time, and WJ603 for another ``shedding``.
+        join is overloaded; left out, as the session says. ``late_rows_into`` is the sink for late rows.
+        Raises WJoinError WJ202 where the DataFrame has no such column, WJ106 for a name that does not print,
+        WJ110 and WJ305 for an ``ahead`` that is negative or of an integral event time, WJ603 for another
+        ``shedding``, and WJ623 for a column that late rows have besides.
         """
         check_name("stream", name)
         if event_time is not None and event_time.lower() not in map(str.lower, df.columns):
             remedy = suggestion(event_time, df.columns) or f"it has {', '.join(df.columns)}"
             raise WJoinError("WJ202", f"the stream {name} has no column {event_time}", help=remedy)
+        if late_rows_into is not None:
+            refuse_columns(name, df.columns)
         held = None
         try:
             df.createOrReplaceTempView(name)
@@ -186,7 +191,14 @@ class Session:
             None if shedding is None else declared_shedding(shedding),
         )
         declared = StreamDeclaration(
-            name, event_time, delays, DATAFRAME, frame=held, streaming=streaming, rows=df
+            name,
+            event_time,
+            delays,
+            DATAFRAME,
+            frame=held,
+            streaming=streaming,
+            rows=df,
+            late_into=late_rows_into or "",
         )
         self.context.catalog.add_stream(declared)
 

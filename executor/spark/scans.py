@@ -16,6 +16,7 @@ from wjoin.planner.plan.block_columns import (
     code_name,
     column_name,
     event_time_expression,
+    late_name,
     quoted,
     stored_column,
     time_name,
@@ -102,6 +103,9 @@ def _columns(reading: Reading) -> Iterator[_Read]:
     if scan.streaming and scan.ahead is not None:
         beyond = too_far_ahead(event_time_expression(scan), plan.time_kind, scan.ahead)
         yield _Read(AHEAD, beyond, BooleanType())
+    for place, column in enumerate(scan.late):
+        declared = reading.source.schema[str(column.output)].dataType
+        yield _Read(late_name(number, place), carried(column.expression, declared), carried_type(declared))
 
 
 def _meeting(scan: StreamScan, code: str) -> str:

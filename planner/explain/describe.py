@@ -137,6 +137,7 @@ def _streams(planned: PlannedSelect) -> Iterator[doc.StreamEntry]:
             kept_for={plan.streams[other].alias: distances.ahead(stream, other) for other in others},
             unbounded=alias_names(plan, [each for each in others if windows.between(stream, each) is None]),
             joined_by=_joined_by(scan) if plan.stages else (),
+            late_into=scan.late_into if plan.stages else "",
         )
 
 

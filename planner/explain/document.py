@@ -30,6 +30,7 @@ class StreamEntry:
     kept; empty where nothing is kept.
     ``unbounded``: the streams of which no window bounds how far they may be after it. ``columns`` are read by
     the rest of the statement, ``joined_by`` values that travel, too, and that only the join reads.
+    ``late_into``: the sink that its late rows go to, empty for none.
     """
 
     alias: str
@@ -43,6 +44,7 @@ class StreamEntry:
     kept_for: Mapping[str, int | None]
     unbounded: tuple[str, ...]
     joined_by: tuple[str, ...]
+    late_into: str = ""
 
 
 @dataclass(frozen=True)

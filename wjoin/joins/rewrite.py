@@ -37,6 +37,7 @@ from wjoin.joins.from_items import (
     told_by_sites,
     warnings_of,
 )
+from wjoin.joins.late_rows import refuse_lost, refuse_unwritten
 from wjoin.joins.names import invented_names
 from wjoin.joins.predicates import called_predicates
 from wjoin.joins.relations import SparkTypes, describe
@@ -237,6 +238,8 @@ class Rewriting:
         """Return the joined rows of a plan."""
         name = _placeholder(number)
         if name not in self.frames:
+            if not self.metered:
+                refuse_unwritten(self.asked.catalog, self.done[number].planned.physical)
             self.frames[name] = self.compiled(number).rows(self.done[number].planned.output)
         return self.frames[name]
 
@@ -325,6 +328,7 @@ class Rewriting:
             SampleTrials(self._spark, aliases, [each.sample for each in sources], self.runs),
         )
         planned = plan_select(asked)
+        refuse_lost(self.asked.catalog, planned.physical, sources)
         if planned.physical.streaming:
             require_streaming(self._spark)
             if planned.physical.stages and planned.physical.method is not Method.NATIVE:

@@ -33,6 +33,7 @@ from wjoin.queries.running import Running
 from wjoin.results.retention import Keeper, keepers
 from wjoin.sources.catalog import Catalog, SinkDeclaration, find
 from wjoin.sources.format_options import FILE_FORMATS, own_option
+from wjoin.sources.late_rows import refuse_late_sink
 from wjoin.sources.record_formats import writing_options
 from wjoin.sources.site_leases import keep_all
 from wjoin.spark.cluster import partitions
@@ -176,12 +177,17 @@ def explained_checkpoint(context: Context, target: tuple[Identifier, ...]) -> st
 
 
 def target_sink(catalog: Catalog, statement: InsertInto) -> SinkDeclaration | None:
-    """Return the sink of an INSERT INTO, None where its target is not one. Raises WJoinError WJ612."""
+    """Return the sink of an INSERT INTO, None where its target is not one.
+
+    Raises WJoinError WJ612 and WJ623.
+    """
     if len(statement.target) != 1:
         return None
     sink = catalog.sinks.get(statement.target[0].name.lower())
     if sink is None:
         _refuse_stream(catalog, statement)
+    else:
+        refuse_late_sink(catalog, sink, statement.target[0].span)
     return sink
 
 
