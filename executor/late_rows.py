@@ -4,6 +4,7 @@ Where rows are packed those are chosen that may be late. The first stage that ha
 by the watermark by which it drops them. Later stages hand them on.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import pyarrow.compute as pc
 from wjoin.executor.blocks import stable
 from wjoin.executor.state.kept_rows import watermark
 from wjoin.executor.state.manifest import written_manifest
-from wjoin.executor.state.worker_files import numbers, read_manifest, worker_folder
+from wjoin.executor.state.worker_files import numbers, read_manifest, stage_folder, worker_folder
 from wjoin.parts.kernels.runs import GREATEST, LEAST, int64_view
 from wjoin.planner.plan.block_columns import late_name, time_name
 from wjoin.planner.plan.physical import StreamScan
@@ -30,25 +31,25 @@ LATE_BY, MICRO_BATCH = "late_by", "micro_batch"
 class Suspects:
     """Chooses the rows of a stream that may be late.
 
-    ``stage`` is the folder of the state of the stage that tells, None where this is not in files.
+    ``state`` is the folder of the join's state, None where this is not in files; ``stages`` are the numbers of
+    the stage that tells, and of those after it, which may know more of the stream.
     """
 
     stream: int
     scan: StreamScan
-    stage: Path | None
+    state: Path | None
+    stages: tuple[int, ...]
 
-    def before(self, stage: Path | None, number: int) -> int:
-        """Return the time before which rows may be late in micro-batch ``number``: of a state in files, the
-        watermark. Raises WJoinError WJ719 where the state is damaged."""
-        if stage is None:
+    def before(self, state: Path | None, number: int) -> int:
+        """Return the time before which rows may be late in micro-batch ``number``: with a ``state`` in files
+        the watermark. Raises WJoinError WJ719 where the state is damaged."""
+        if state is None:
             return GREATEST
         # All workers of a stage have been told the same.
-        own = worker_folder(stage, 0)
-        earlier = [each for each in numbers(own) if each < number]
-        if not earlier:
-            return LEAST
-        seen = written_manifest(read_manifest(own, earlier[-1]).body).seen
-        mark = watermark(seen.get(self.stream), self.scan.delay)
+        known = (_seen(worker_folder(stage_folder(state, each), 0), number) for each in self.stages)
+        mark = watermark(
+            max((seen[self.stream] for seen in known if self.stream in seen), default=None), self.scan.delay
+        )
         return LEAST if mark is None else max(mark, LEAST)
 
     def chosen(self, batch: pa.RecordBatch, times: pa.Array, before: int) -> pa.RecordBatch | None:
@@ -59,6 +60,12 @@ class Suspects:
         names = [late_name(self.stream, number) for number in range(len(self.scan.late))]
         columns = {name: stable(batch.column(name)) for name in names}
         return pa.RecordBatch.from_pydict({time_name(self.stream): times, **columns}).filter(chosen)
+
+
+def _seen(worker: Path, number: int) -> Mapping[int, int]:
+    """Return the greatest event times of streams that a worker knew of before a micro-batch."""
+    earlier = [each for each in numbers(worker) if each < number]
+    return written_manifest(read_manifest(worker, earlier[-1]).body).seen if earlier else {}
 
 
 def told(stream: int, rows: pa.RecordBatch, mark: int) -> pa.RecordBatch | None:

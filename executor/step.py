@@ -543,8 +543,9 @@ class StageLogic:
     def _late(self, stream: int, blocks: Arrived, seen: Mapping[int, int]) -> Iterator[Made]:
         """Yield the late rows of a stream for a sink, of those that may be late."""
         mark = self._mark(stream, seen)
-        for role, block in blocks if mark is not None else ():
-            if role is Role.LATE and (rows := told(stream, block, mark)) is not None:
+        for role, block in blocks:
+            rows = told(stream, block, mark) if role is Role.LATE and mark is not None else None
+            if rows is not None:
                 yield Made(rows, PAST)
 
     def _mark(self, stream: int, seen: Mapping[int, int]) -> int | None:

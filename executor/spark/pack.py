@@ -251,7 +251,7 @@ def _held(batches: Iterator[pa.RecordBatch]) -> tuple[list[pa.RecordBatch], bool
 
 def late_before(suspects: Suspects) -> int:
     """Return the time before which rows of the micro-batch that a task works for may be late."""
-    return suspects.before(None if suspects.stage is None else handed(suspects.stage), micro_batch())
+    return suspects.before(None if suspects.state is None else handed(suspects.state), micro_batch())
 
 
 def decision(shedder: Shedder) -> Decision:

@@ -272,8 +272,8 @@ def _pack(each: _Working, place: int, names: Names | None, workers: _Workers) ->
     alone = plan.kind.alone and edge.members[0] in plan.kind.preserved
     scan, suspects = plan.streams[edge.members[0]], None
     if scan.late:
-        state = None if of.state is None else stage_folder(of.state, each.number)
-        suspects = Suspects(edge.members[0], scan, state)
+        numbers = tuple(range(each.number, len(plan.stages)))
+        suspects = Suspects(edge.members[0], scan, of.state, numbers)
     return Pack(stageless(plan), edge.columns, router, names, shedder, alone, suspects)
 
 

@@ -30,15 +30,15 @@ def refuse_lost(catalog: Catalog, plan: PhysicalPlan, sources: Sequence[FromSour
             raise _refused(wanted[name], why, f"name {wanted[name].name} itself in FROM", source.item.span)
 
 
-def refuse_unwritten(catalog: Catalog, plan: PhysicalPlan) -> None:
+def refuse_unwritten(plan: PhysicalPlan, sources: Sequence[FromSource]) -> None:
     """Refuse a window join whose late rows nobody writes: WJoinError WJ623."""
-    into = {plan.streams[number].late_into for number in plan.telling if plan.stages}
-    for each in catalog.streams.values():
-        if each.late_into in into:
+    for number in plan.telling if plan.stages else ():
+        declared = sources[number].declared
+        if declared is not None:
             why = "only an INSERT INTO with one window join, or a statement set, writes them there"
-            raise _refused(each, why, "write INSERT INTO a sink")
+            raise _refused(declared, why, "write INSERT INTO a sink", sources[number].item.span)
 
 
-def _refused(stream: StreamDeclaration, why: str, remedy: str, span: Span | None = None) -> WJoinError:
+def _refused(stream: StreamDeclaration, why: str, remedy: str, span: Span) -> WJoinError:
     message = f"late rows of {stream.name} go to the sink {stream.late_into}, but {why}"
     return WJoinError("WJ623", message, span=span, help=f"{remedy}, {_OTHERWISE}")

@@ -239,9 +239,16 @@ class Rewriting:
         name = _placeholder(number)
         if name not in self.frames:
             if not self.metered:
-                refuse_unwritten(self.asked.catalog, self.done[number].planned.physical)
+                self._refuse_unwritten(number)
             self.frames[name] = self.compiled(number).rows(self.done[number].planned.output)
         return self.frames[name]
+
+    def _refuse_unwritten(self, number: int) -> None:
+        join = self.done[number]
+        try:
+            refuse_unwritten(join.planned.physical, join.sources)
+        except WJoinError as error:
+            raise self._placed(error, number) from None
 
     def compiled(self, number: int) -> Compiled:
         """Return a plan as DataFrames."""
@@ -434,12 +441,15 @@ class Rewriting:
             for each in inner
         )
 
-    def _placed(self, error: Placed) -> Placed:
-        """Return an error or warning with its place in the text as the user wrote it."""
+    def _placed(self, error: Placed, done: int | None = None) -> Placed:
+        """Return an error or warning with its place in the text as the user wrote it.
+
+        ``done``: how many W-joins had been cut out of the text in which its place is, None for all.
+        """
         if error.span is None:
             return error
         start, end = error.span.start, error.span.end
-        for each in reversed(self.done):
+        for each in reversed(self.done[:done]):
             start, end = _before(each.edits, start), _before(each.edits, end)
         return error.at(Span(start, max(start + 1, end)), self.asked.text)
 

@@ -40,8 +40,13 @@ def of_query(sink: SinkDeclaration, query: str) -> SinkDeclaration:
     path = own_option(sink.options, "path")
     if sink.provider.lower() not in FILE_FORMATS or path is None:
         return sink
-    own = f"{path.rstrip('/')}/{LATE_FOR}={_escaped(query)}"
-    return replace(sink, options={**without(sink.options, "path"), "path": own})
+    return in_folder(sink, f"{LATE_FOR}={_escaped(query)}")
+
+
+def in_folder(sink: SinkDeclaration, name: str) -> SinkDeclaration:
+    """Return a sink of files as one in a folder below its own."""
+    path = f"{(own_option(sink.options, 'path') or '').rstrip('/')}/{name}"
+    return replace(sink, options={**without(sink.options, "path"), "path": path})
 
 
 def _escaped(name: str) -> str:

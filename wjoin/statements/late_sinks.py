@@ -14,13 +14,14 @@ from wjoin.executor.late_rows import LATE, LATE_BY, MICRO_BATCH
 from wjoin.executor.spark.operator import PART, part_column
 from wjoin.executor.spark.typing import restored_value
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.suggestions import suggestion
 from wjoin.grammar.syntax import Identifier, InsertInto, Query
 from wjoin.joins.from_items import name_in_session
 from wjoin.joins.rewrite import rewrite
 from wjoin.joins.set_joins import SetJoin, SetStatement
 from wjoin.measured.kept import Kept
 from wjoin.planner.plan.block_columns import late_name
-from wjoin.sources.catalog import SinkDeclaration, find
+from wjoin.sources.catalog import SinkDeclaration
 from wjoin.sources.late_rows import LATE_FOR, of_query
 
 
@@ -59,7 +60,12 @@ def late_rows(
     """
     span = insert.target[-1].span
     for sink, streams in _sinks(parts).items():
-        found = find(asked.catalog.sinks, "sink", sink, span)
+        found = asked.catalog.sinks.get(sink.lower())
+        if found is None:
+            told = ", ".join(each.name for each in streams)
+            remedy = suggestion(sink, asked.catalog.sinks) or f"CREATE SINK {sink} USING …"
+            message = f"no sink is named {sink}, and late rows of {told} go there"
+            raise WJoinError("WJ602", message, span=span, help=remedy)
         if found.commit_when is not None:
             message = f"late rows go to {found.name} with each micro-batch, and it has COMMIT WHEN"
             raise WJoinError("WJ623", message, span=span, help="CREATE SINK another one for late rows")
@@ -71,6 +77,7 @@ def late_rows(
 def _sinks(parts: Sequence[SetJoin]) -> dict[str, list[_LateStream]]:
     """Return the streams whose late rows go to each sink, each stream once."""
     found: dict[str, dict[str, _LateStream]] = {}
+    names: dict[str, str] = {}
     for part, join in enumerate(parts):
         (done,) = join.rewriting.done
         plan = done.planned.physical
@@ -79,14 +86,15 @@ def _sinks(parts: Sequence[SetJoin]) -> dict[str, list[_LateStream]]:
             if declared is None:
                 raise AssertionError("late rows are told of declared streams")
             own = _LateStream(declared.name, part, number, scan.event_time, scan.delay)
-            known = found.setdefault(scan.late_into.lower(), {}).setdefault(declared.name.lower(), own)
+            sink = names.setdefault(scan.late_into.lower(), scan.late_into)
+            known = found.setdefault(sink, {}).setdefault(declared.name.lower(), own)
             if known.event_time != own.event_time:
                 message = f"{own.name} is read by two event times, so a row of it can be late twice"
                 span = join.takers[0].statement.insert.target[-1].span if join.takers else None
                 raise WJoinError("WJ623", message, span=span, help="read it by one, or make it two queries")
             if own.delay < known.delay:
                 # What is late by a longer delay is late by a shorter one.
-                found[scan.late_into.lower()][declared.name.lower()] = own
+                found[sink][declared.name.lower()] = own
     return {sink: list(streams.values()) for sink, streams in found.items()}
 
 

@@ -230,37 +230,37 @@ def run_insert(
     asked: Asked, statement: InsertInto, *, once: bool, checkpoint: str | None, trigger: str | None = None
 ) -> Running | None:
     """Run an INSERT INTO (see ``inserts.insert``), or start it as a set of one."""
-    alone = set_of_one(asked, statement, checkpoint)
+    alone = set_of_one(asked, statement)
     if alone is None:
         return insert(asked, statement, once=once, checkpoint=checkpoint, trigger=trigger)
-    return _started(asked, *alone, once=once, trigger=trigger)
+    planned = plan_alone(asked, alone, checkpoint)
+    return _started(asked, alone, planned, once=once, trigger=trigger)
 
 
-def set_of_one(
-    asked: Asked, statement: InsertInto, checkpoint: str | None
-) -> tuple[StatementSet, PlannedSet] | None:
-    """Return an INSERT INTO as a set of one where it must be one, None for any other.
+def set_of_one(asked: Asked, statement: InsertInto) -> StatementSet | None:
+    """Return an INSERT INTO as a set where it must be one, None for any other.
 
-    That is so of a sink with COMMIT WHEN, and where late rows go to a sink, too. Raises WJoinError WJ623
-    where a set cannot run it.
+    That is so of a sink with COMMIT WHEN, and where late rows go to a sink, too.
     """
     sink = target_sink(asked.catalog, statement)
-    if sink is None:
+    if sink is None or (sink.commit_when is None and not tells_late_rows(asked, statement)):
         return None
-    late = tells_late_rows(asked, statement)
-    if sink.commit_when is None and not late:
-        return None
-    alone = StatementSet(Identifier(sink.name, span=statement.span), (statement,), span=statement.span)
+    return StatementSet(Identifier(sink.name, span=statement.span), (statement,), span=statement.span)
+
+
+def plan_alone(asked: Asked, alone: StatementSet, checkpoint: str | None) -> PlannedSet:
+    """Plan a set of one (see ``plan_set``). Raises WJoinError WJ623 where late rows do not let it run."""
+    sink = _sink(asked, alone.inserts[0])
     given = checkpoint or asked.settings.get("wjoin.checkpoint")
     folder = None if given else own_option(sink.options, "checkpointLocation")
     try:
-        return alone, plan_set(asked, alone, checkpoint, folder)
+        return plan_set(asked, alone, checkpoint, folder)
     except WJoinError as error:
-        if error.code != "WJ606" or not late:
+        if error.code != "WJ606" or sink.commit_when is not None:
             raise
         message = f"late rows go to a sink beside the results, but {error.message}"
         help = "declare the stream once more without LATE ROWS INTO, and read that one"
-        raise WJoinError("WJ623", message, span=error.span or statement.span, help=help) from error
+        raise WJoinError("WJ623", message, span=error.span or alone.span, help=help) from error
 
 
 def start_set(
