@@ -31,8 +31,8 @@ LATE_BY, MICRO_BATCH = "late_by", "micro_batch"
 class Suspects:
     """Chooses the rows of a stream that may be late.
 
-    ``state`` is the folder of the join's state, None where this is not in files; ``stages`` are the numbers of
-    the stage that tells, and of those after it, which may know more of the stream.
+    ``state`` is the folder of the join's state, None where this is not in files; ``stages`` are the numbers
+    of the stage that tells, and of those after it, which may know more of the stream.
     """
 
     stream: int
@@ -47,9 +47,8 @@ class Suspects:
             return GREATEST
         # All workers of a stage have been told the same.
         known = (_seen(worker_folder(stage_folder(state, each), 0), number) for each in self.stages)
-        mark = watermark(
-            max((seen[self.stream] for seen in known if self.stream in seen), default=None), self.scan.delay
-        )
+        found = [seen[self.stream] for seen in known if self.stream in seen]
+        mark = watermark(max(found, default=None), self.scan.delay)
         return LEAST if mark is None else max(mark, LEAST)
 
     def chosen(self, batch: pa.RecordBatch, times: pa.Array, before: int) -> pa.RecordBatch | None:
