@@ -19,7 +19,7 @@ import wjoin
 from tests.tiers import tiers
 from wjoin.grammar.errors import WJoinError
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*WJ803")
+pytestmark = pytest.mark.filterwarnings("ignore:.*WJ80[34]")
 
 COLUMNS = "n BIGINT, k INT, j INT, v STRING"
 SCHEMA = pa.schema([("n", pa.int64()), ("k", pa.int32()), ("j", pa.int32()), ("v", pa.string())])
@@ -246,9 +246,8 @@ def test_late_rows_have_all_columns_of_whatever_type(late: Late) -> None:
 REFUSED = {
     "SELECT A.n FROM one A, two B WINDOW = 9 WHERE A.k = B.k": "only an INSERT INTO with one window join",
     "CREATE VIEW v AS SELECT A.n FROM one A, two B WINDOW = 9 WHERE A.k = B.k": "only an INSERT INTO",
-    "INSERT INTO near SELECT /*+ PLAN(NATIVE) */ A.n FROM one A, two B WINDOW = 9 WHERE A.k = B.k": (
-        "Spark's own joins drop them"
-    ),
+    """INSERT INTO near SELECT /*+ PLAN(NATIVE) */ A.k FROM dated A, dated B
+        WINDOW = 9 SECONDS WHERE A.k = B.k""": "Spark's own joins drop them",
     "INSERT INTO near SELECT A.n FROM (SELECT * FROM one) A, two B WINDOW = 9 WHERE A.k = B.k": "a subquery",
     "INSERT INTO near SELECT A.n FROM seen A, two B WINDOW = 9 WHERE A.k = B.k": "read through a view",
     "INSERT INTO near SELECT A.k, count(*) AS c FROM one A, two B WINDOW = 9 WHERE A.k = B.k GROUP BY A.k": (
@@ -279,9 +278,11 @@ def test_what_cannot_bring_late_rows_to_the_sink_is_refused(late: Late) -> None:
         ("elsewhere", COLUMNS, "gone"),
         ("committed", COLUMNS, "closed"),
         ("other", COLUMNS.replace("v STRING", "v INT"), "lost"),
+        ("dated", f"{COLUMNS}, ts AS timestamp_seconds(n)", "lost"),
     ):
+        time, delay = ("ts", "INTERVAL 1 SECOND") if name == "dated" else ("n", "1")
         session.sql(
-            f"""CREATE STREAM {name} ({columns}, WATERMARK FOR n AS n - 1)
+            f"""CREATE STREAM {name} ({columns}, WATERMARK FOR {time} AS {time} - {delay})
                 USING parquet OPTIONS (path '{late.root / "two"}') LATE ROWS INTO {sink}"""
         )
     for text, words in REFUSED.items():
@@ -298,8 +299,6 @@ def test_what_cannot_bring_late_rows_to_the_sink_is_refused(late: Late) -> None:
 @pytest.mark.long
 def test_a_stream_of_python_has_a_sink_for_late_rows(late: Late) -> None:
     session = late.session
-    for name in ("one", "two"):
-        session.stream(f"my_{name}", session.spark.table(name), "n", str(DELAY), late_rows_into="lost")
     late.declare("")
     for name in ("one", "two"):
         session.stream(f"my_{name}", session.spark.table(name), "n", DELAY, late_rows_into="lost")

@@ -255,8 +255,7 @@ def _start(
     columns = columns_of(planned.frame)
     begun = begun_alone(asked, SetStatement(statement, sink), columns)
     prepare(asked, statement.span, folder, planned.kept, joins, begun)
-    if planned.changed:
-        planned.kept.keep_sinks({sink.name: columns}, lambda _: None)
+    planned.kept.keep_sinks({sink.name: columns}, lambda _: None)
     options = writing_options(sink)
     mode = own_option(sink.options, "outputMode") or "append"
     if folder is not None:

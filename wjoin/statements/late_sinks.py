@@ -21,7 +21,6 @@ from wjoin.joins.rewrite import rewrite
 from wjoin.joins.set_joins import SetJoin, SetStatement
 from wjoin.measured.kept import Kept
 from wjoin.planner.plan.block_columns import late_name
-from wjoin.sources.catalog import SinkDeclaration
 from wjoin.sources.late_rows import LATE_FOR, of_query
 
 
@@ -69,8 +68,9 @@ def late_rows(
         if found.commit_when is not None:
             message = f"late rows go to {found.name} with each micro-batch, and it has COMMIT WHEN"
             raise WJoinError("WJ623", message, span=span, help="CREATE SINK another one for late rows")
-        into = InsertInto((Identifier(found.name, span=span),), insert.body, span=insert.span)
-        rows = _rows(parts, made, streams, query, found)
+        name = Identifier(found.name, span=span)
+        into = InsertInto((name,), insert.body, span=insert.span)
+        rows = _rows(parts, made, streams, query, name)
         yield SetStatement(into, of_query(found, query)), rows
 
 
@@ -103,7 +103,7 @@ def _rows(
     made: DataFrame,
     streams: Sequence[_LateStream],
     query: str,
-    sink: SinkDeclaration,
+    sink: Identifier,
 ) -> DataFrame:
     """Return the late rows of streams, with the columns of all of them. Raises WJoinError WJ623."""
     columns: dict[str, list[_Read]] = {}
@@ -118,7 +118,8 @@ def _rows(
         if len({each.kind.simpleString() for each in found}) > 1:
             told = ", ".join(each.name for each in streams)
             message = f"late rows of {told} go to {sink.name}, and their columns {name} have several types"
-            raise WJoinError("WJ623", message, help="give each stream a sink of its own for late rows")
+            help = "give each stream a sink of its own for late rows"
+            raise WJoinError("WJ623", message, span=sink.span, help=help)
     values = {name: _first(found) for name, found in columns.items()}
     behind, number = values.pop(LATE_BY), values.pop(MICRO_BATCH)
     beside = (behind, F.lit(query).alias(LATE_FOR), number)
