@@ -141,6 +141,7 @@ def create_streams(draw: st.DrawFn) -> syntax.CreateStream:
         computed=draw(computed(len(listed))) if draw(st.booleans()) else (),
         record_format=draw(FORMATS),
         unique=draw(NO_COLUMN | COLUMN_NAMES),
+        late_rows=draw(st.none() | NAMES),
     )
 
 

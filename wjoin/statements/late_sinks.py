@@ -24,6 +24,10 @@ from wjoin.planner.plan.block_columns import late_name
 from wjoin.sources.late_rows import LATE_FOR, of_query
 
 
+_WITHOUT_INTERVALS = frozenset({"delta", "iceberg"})
+"""Formats of tables without intervals: they have them as text, as files of JSON and CSV do."""
+
+
 @dataclass(frozen=True)
 class _LateStream:
     """A stream whose late rows go to a sink, as stream ``number`` of the join ``part`` of a set."""
@@ -71,6 +75,8 @@ def late_rows(
         name = Identifier(found.name, span=span)
         into = InsertInto((name,), insert.body, span=insert.span)
         rows = _rows(parts, made, streams, query, name)
+        if found.provider.lower() in _WITHOUT_INTERVALS:
+            rows = rows.withColumn(LATE_BY, F.col(LATE_BY).cast("string"))
         yield SetStatement(into, of_query(found, query)), rows
 
 
