@@ -24,7 +24,7 @@ class Arrivals:
     ``blocks``: the new rows of each input, and as what they came. ``seen``: the greatest event time of each
     stream that sent anything. ``told``: what was counted of a stream's rows on their way, at one worker only.
     ``announced``: the new rows of each input that are held at their sites. ``past``: late rows of earlier
-    stages, on their way to a sink.
+    stages, on their way to a sink, on disk.
     """
 
     blocks: list[Arrived]

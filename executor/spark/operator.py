@@ -182,7 +182,7 @@ class Operator:
             new = Announced(*(int(each) for each in row["counts"]))
             arrivals.announced.setdefault(number, []).append(new)
         elif row["kind"] == messages.LATE_ROWS:
-            arrivals.past.append(decode_block(row["block"]))
+            arrivals.past.append(arrivals.spool.put(decode_block(row["block"])))
         elif row["kind"] == messages.REPORT and self._enters(number):
             arrivals.told.setdefault(number, Report()).merge(row["counts"])
 

@@ -1,5 +1,6 @@
 """Unpack: result blocks to rows with Spark's types; full tuples are fetched of rows that came partially."""
 
+import itertools
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -72,9 +73,14 @@ class Unpack:
             yield self.mark(schema, max(marks))
 
     def unpacked(self, blocks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of blocks of the last stage, and late rows for sinks at the end."""
-        late: list[pa.RecordBatch] = []
-        blocks = _without_late(blocks, late) if self.plan.telling else blocks
+        """Yield the rows of blocks of the last stage: results, and late rows for sinks."""
+        for late, group in itertools.groupby(blocks, _are_late):
+            if late:
+                yield from map(self._late_rows, group)
+            else:
+                yield from self._results(group)
+
+    def _results(self, blocks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         fetching = {
             stream: Fetching(self.sites[stream], tuple(columns.values()), self._mirror(stream))
             for stream, columns in self._late.items()
@@ -85,7 +91,6 @@ class Unpack:
             blocks = gathered(pieces, FETCHED_ROWS)
         for block in blocks:
             yield self.rows(block, fetching)
-        yield from map(self._late_rows, late)
 
     def _late_rows(self, block: pa.RecordBatch) -> pa.RecordBatch:
         """Return late rows for a sink; they have no columns of results."""
@@ -230,13 +235,8 @@ def _span(latest: Int64Array, earliest: Int64Array) -> Int64Array:
     return spans
 
 
-def _without_late(blocks: Iterator[pa.RecordBatch], late: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the blocks of results; add those of late rows to ``late``."""
-    for block in blocks:
-        if LATE in block.schema.names:
-            late.append(block)
-        else:
-            yield block
+def _are_late(block: pa.RecordBatch) -> bool:
+    return LATE in block.schema.names
 
 
 def _noted(batches: Iterator[pa.RecordBatch], marks: list[int]) -> Iterator[pa.RecordBatch]:

@@ -139,12 +139,15 @@ def test_each_late_row_is_in_the_sink_once(late: Late, kind: str, state: str) ->
     late.session.sql(f"SET wjoin.state = {state}")
     text = f"EXECUTE STATEMENT SET many BEGIN {'; '.join(SETS[kind])}; END"
     names = ("one", "two", "three") if kind == "apart" else ("one", "two")
-    for files in (3, 2):
+    if kind == "one":
+        # What is on its way to a sink waits on disk, too.
+        late.session.sql("SET wjoin.stretch = '4096'")
+    for files in (2, 1):
         late.arrive(files)
         late.run(text)
         assert late.found() == late.late("many", *names)
         assert late.found("near") == late.joined(NEAR_MEANS)
-    assert len(late.found()) > 100
+    assert len(late.found()) > 40
 
 
 @pytest.mark.long
@@ -258,7 +261,7 @@ REFUSED = {
     "INSERT INTO lost SELECT A.n FROM one A, two B WINDOW = 9 WHERE A.k = B.k": "lost is for late rows",
     "INSERT INTO near SELECT A.n FROM one A, elsewhere B WINDOW = 9 WHERE A.k = B.k": "no sink is named gone",
     "INSERT INTO near SELECT A.n FROM one A, other B WINDOW = 9 WHERE A.k = B.k": "columns v have several",
-    "INSERT INTO near SELECT A.n FROM one A, committed B WINDOW = 9 WHERE A.k = B.k": "it has COMMIT WHEN",
+    "INSERT INTO near SELECT A.n FROM one A, committed B WINDOW = 9 WHERE A.k = B.k": "commits of its own",
     "CREATE STREAM s (n BIGINT, late_by INT) USING parquet OPTIONS (path '{root}') LATE ROWS INTO lost": (
         "late rows have a column late_by"
     ),

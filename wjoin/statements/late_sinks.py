@@ -21,8 +21,8 @@ from wjoin.joins.rewrite import rewrite
 from wjoin.joins.set_joins import SetJoin, SetStatement
 from wjoin.measured.kept import Kept
 from wjoin.planner.plan.block_columns import late_name
+from wjoin.sources.format_options import own_option
 from wjoin.sources.late_rows import LATE_FOR, of_query
-
 
 _WITHOUT_INTERVALS = frozenset({"delta", "iceberg"})
 """Formats of tables without intervals: they have them as text, as files of JSON and CSV do."""
@@ -69,8 +69,10 @@ def late_rows(
             remedy = suggestion(sink, asked.catalog.sinks) or f"CREATE SINK {sink} USING …"
             message = f"no sink is named {sink}, and late rows of {told} go there"
             raise WJoinError("WJ602", message, span=span, help=remedy)
-        if found.commit_when is not None:
-            message = f"late rows go to {found.name} with each micro-batch, and it has COMMIT WHEN"
+        if found.commit_when is not None or own_option(found.options, "trigger") is not None:
+            message = (
+                f"late rows go to {found.name} with the results of a query, and it has commits of its own"
+            )
             raise WJoinError("WJ623", message, span=span, help="CREATE SINK another one for late rows")
         name = Identifier(found.name, span=span)
         into = InsertInto((name,), insert.body, span=insert.span)
