@@ -73,8 +73,9 @@ def _folders(spark: SparkSession, sink: SinkDeclaration) -> list[SinkDeclaration
     log = CommitLog.of(spark, sink)
     if log is None or log.last >= 0:
         return [sink]
-    names = (name for name in log.files.names(log.folder) if name.startswith(f"{LATE_FOR}="))
-    return [in_folder(sink, name) for name in names] or [sink]
+    late = (in_folder(sink, name) for name in log.files.names(log.folder) if name.startswith(f"{LATE_FOR}="))
+    begun = [each for each in late if (own := CommitLog.of(spark, each)) is not None and own.last >= 0]
+    return begun or [sink]
 
 
 def _result_rows(
