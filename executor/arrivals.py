@@ -26,7 +26,7 @@ class Arrivals:
     join may be silent; ``came``: by it when the last row of each stream came that was told of. ``whole``:
     whether the state before has what later stages know. ``ended``: whether all streams end. ``told``: what
     was counted of a stream's rows on their way, at one worker only. ``announced``: the new rows of each input
-    that are held at their sites.
+    that are held at their sites. ``past``: late rows of earlier stages, on their way to a sink, on disk.
     """
 
     blocks: list[Arrived]
@@ -37,6 +37,7 @@ class Arrivals:
     ended: bool = False
     told: dict[int, Report] = field(default_factory=dict)
     announced: dict[int, list[Announced]] = field(default_factory=dict)
+    past: list[pa.RecordBatch] = field(default_factory=list)
     spool: Spool = field(default_factory=Spool)
     _held: int = 0
     _down: dict[int, int] = field(default_factory=dict)

@@ -19,6 +19,7 @@ from wjoin.executor.combinations import Assembler, Combinations
 from wjoin.executor.counts import Counts, count_spread, count_state
 from wjoin.executor.gathering import Pieces
 from wjoin.executor.lacking import THERE, Lacking
+from wjoin.executor.late_rows import told
 from wjoin.executor.multiway import MultiwayJoin
 from wjoin.executor.numbering import with_numbers
 from wjoin.executor.partners import Partners, preserved_inputs
@@ -60,9 +61,16 @@ if TYPE_CHECKING:
     from wjoin.executor.sites.held_input import HeldInput
 
 
+PAST = -1
+"""The input that late rows are for: they go past the later stages."""
+
+
 @dataclass(frozen=True)
 class Made:
-    """Results, or in a hop partial ones: rows for input ``to`` of a later stage, None out of the last one."""
+    """Results, or in a hop partial ones: rows for input ``to`` of a later stage, None out of the last one.
+
+    Late rows that go to a sink are ``PAST``.
+    """
 
     rows: pa.RecordBatch
     to: int | None
@@ -73,13 +81,14 @@ class _New:
     """The new rows of each input as runs: those that begin results, and those that are kept.
 
     ``passed_on``: rows as they came, for a later hop. ``alone``: rows that meet no other, and are results of
-    an outer join.
+    an outer join. ``late``: late rows for a sink.
     """
 
     probing: list[SortedRun | None]
     stored: list[SortedRun | None]
     passed_on: list[Made] = field(default_factory=list)
     alone: list[Made] = field(default_factory=list)
+    late: list[Made] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -366,7 +375,7 @@ class StageLogic:
 
         ``partners`` takes note of them where rows are preserved.
         """
-        yield from (*new.passed_on, *new.alone)
+        yield from (*new.passed_on, *new.alone, *new.late)
         for probe, found in self.join(working, new.probing, new.stored, counts.stage):
             if partners is not None:
                 partners.note(found)
@@ -451,6 +460,8 @@ class StageLogic:
         for number, each in enumerate(self.stage.inputs):
             shape, blocks = self.shapes[number], arrived[number]
             if each.stage is None:
+                found.late.extend(self._late(each.members[0], blocks, seen))
+                blocks = [(role, block) for role, block in blocks if role is not Role.LATE]
                 blocks = self._on_time(each.members[0], blocks, seen, counts)
             else:
                 blocks = self._apart(number, blocks)
@@ -510,6 +521,14 @@ class StageLogic:
                 counts.of(stream).add("late", late)
             found.append((role, block.filter(pa.array(on_time)) if late else block))
         return found
+
+    def _late(self, stream: int, blocks: Arrived, seen: Mapping[int, int]) -> Iterator[Made]:
+        """Yield the late rows of a stream for a sink, of those that may be late."""
+        mark = self._mark(stream, seen)
+        for role, block in blocks:
+            rows = told(stream, block, mark) if role is Role.LATE and mark is not None else None
+            if rows is not None:
+                yield Made(rows, PAST)
 
     def _mark(self, stream: int, seen: Mapping[int, int]) -> int | None:
         """Return the watermark of a stream, None before its first row."""

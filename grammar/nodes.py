@@ -289,6 +289,9 @@ class _Nodes(Transformer[Leaf, Any]):
     def unique(self, meta: Meta, *names: Identifier) -> "_Clause":
         return _Clause("DROP DUPLICATES clause", names, _span(meta))
 
+    def late_rows(self, meta: Meta, sink: Identifier) -> "_Clause":
+        return _Clause("LATE ROWS INTO clause", sink, _span(meta))
+
     def site_address(self, meta: Meta, leaf: Leaf) -> str | syntax.Parameter:
         return self.parameter(meta, leaf) if leaf.type == "PARAMETER" else _string(leaf)
 
@@ -324,6 +327,7 @@ class _Nodes(Transformer[Leaf, Any]):
             composed=composed,
             unique=_clause(parts, "DROP DUPLICATES clause", ()),
             idle_after=_clause(parts, "IDLE AFTER clause"),
+            late_rows=_clause(parts, "LATE ROWS INTO clause"),
         )
 
     def create_sink(

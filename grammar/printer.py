@@ -55,8 +55,13 @@ def print_declaration(statement: syntax.CreateStream | syntax.CreateSink) -> str
             mark = "" if statement.watermark is None else f" {print_watermark(statement.watermark)}"
             once = f" DROP DUPLICATES ON ({_names(statement.unique)})" if statement.unique else ""
             idle = f" IDLE AFTER {print_duration(statement.idle_after)}" if statement.idle_after else ""
+            late = (
+                ""
+                if statement.late_rows is None
+                else f" LATE ROWS INTO {print_name(statement.late_rows.name)}"
+            )
             source = f"{_source(statement)}{_format(statement)}"
-            return f"{_head('STREAM', statement)}{columns}{source}{mark}{idle}{once}"
+            return f"{_head('STREAM', statement)}{columns}{source}{mark}{idle}{once}{late}"
         case syntax.CreateSink():
             folders = statement.partitioned_by
             partitioned = f" PARTITIONED BY ({_names(folders)})" if folders else ""

@@ -107,7 +107,8 @@ class Relation:
     ``statistics`` are those known by name (``planner.cost.stream_statistics``); ``watermarks`` are the delays
     of Spark's own watermarks by column, ``watermark`` says whether one is at work in it;
     ``measured`` is what earlier runs of the query measured; ``site`` what is known of the sites that it is
-    read from, None where it is read by Spark itself.
+    read from, None where it is read by Spark itself; ``late_into`` the sink that its late rows go to, empty
+    for none.
     """
 
     columns: tuple[Column, ...]
@@ -120,6 +121,7 @@ class Relation:
     derived: bool = False
     watermarks: Mapping[str, int] = field(default_factory=dict)
     site: SiteFacts | None = None
+    late_into: str = ""
 
     def delay(self, column: str) -> Delay | None:
         """Return the delay of a column; None where the relation is derived and nothing tells it."""

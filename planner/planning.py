@@ -201,7 +201,8 @@ def _indexes(
 def _require_carried(bound: BoundSelect, plan: PhysicalPlan) -> None:
     """Raise WJoinError WJ218 where a column of a stream has a type that Spark does not give to Python."""
     for stream in plan.staged:
-        for each in plan.streams[stream].columns:
+        scan = plan.streams[stream]
+        for each in (*scan.columns, *scan.late):
             if _UNCARRIED.search(each.type.lower()):
                 source = bound.sources[stream]
                 shown = each.output or each.expression

@@ -45,6 +45,7 @@ from wjoin.sources.catalog import (
     forget,
     microseconds,
 )
+from wjoin.sources.late_rows import refuse_columns
 from wjoin.spark.doors import LOOPBACK
 from wjoin.spark.engine import Engine
 from wjoin.spark.notices import tell
@@ -154,6 +155,7 @@ class Session:
         ahead: str | datetime.timedelta | None = None,
         shedding: str | None = None,
         idle_after: str | datetime.timedelta | None = None,
+        late_rows_into: str | None = None,
     ) -> None:
         """Register a DataFrame, streaming or static, as a stream of this session.
 
@@ -164,15 +166,18 @@ class Session:
         later than its micro-batch a row may be, text with a unit or a timedelta: rows further ahead are
         dropped and counted. ``shedding`` is ``off``, ``linear`` or ``quadratic``: how rows are shed when a
         join is overloaded; left out, as the session says. After ``idle_after`` without a row, text with a
-        unit or a timedelta, the stream is silent: its watermark goes on with those of the others. Raises
-        WJoinError WJ202 where the DataFrame has no such column, WJ106 for a name that does not print, WJ110
-        for an ``ahead`` that is negative and an ``idle_after`` that is not above zero, WJ305 for an ``ahead``
-        of an integral event time, and WJ603 for another ``shedding``.
+        unit or a timedelta, the stream is silent: its watermark goes on with those of the others.
+        ``late_rows_into`` is the sink for late rows. Raises WJoinError WJ202 where the DataFrame has no such
+        column, WJ106 for a name that does not print, WJ110 for an ``ahead`` that is negative and an
+        ``idle_after`` that is not above zero, WJ305 for an ``ahead`` of an integral event time, WJ603 for
+        another ``shedding``, and WJ623 for a column that late rows have besides.
         """
         check_name("stream", name)
         if event_time is not None and event_time.lower() not in map(str.lower, df.columns):
             remedy = suggestion(event_time, df.columns) or f"it has {', '.join(df.columns)}"
             raise WJoinError("WJ202", f"the stream {name} has no column {event_time}", help=remedy)
+        if late_rows_into is not None:
+            refuse_columns(name, df.columns)
         held = None
         try:
             df.createOrReplaceTempView(name)
@@ -192,7 +197,14 @@ class Session:
             None if idle_after is None else declared_idle(microseconds(idle_after)),
         )
         declared = StreamDeclaration(
-            name, event_time, delays, DATAFRAME, frame=held, streaming=streaming, rows=df
+            name,
+            event_time,
+            delays,
+            DATAFRAME,
+            frame=held,
+            streaming=streaming,
+            rows=df,
+            late_into=late_rows_into or "",
         )
         self.context.catalog.add_stream(declared)
 

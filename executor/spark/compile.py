@@ -1,15 +1,23 @@
 """Physical plan to DataFrame: pack, join stages, unpack (DESIGN §3). Lazy; no JVM access."""
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import BooleanType, DayTimeIntervalType, StructField, StructType
+from pyspark.sql.types import (
+    BooleanType,
+    DayTimeIntervalType,
+    IntegerType,
+    LongType,
+    StructField,
+    StructType,
+)
 
+from wjoin.executor.late_rows import LATE, LATE_BY, MICRO_BATCH
 from wjoin.executor.sites.stream import SiteStream
 from wjoin.executor.spark.lookup import joined_time, look_up, relation_rows
 from wjoin.executor.spark.native import native_rows
@@ -23,7 +31,7 @@ from wjoin.executor.spark.watermarks import unmoved, watermark_delay, watermarke
 from wjoin.executor.state.identity import fingerprint
 from wjoin.executor.step import StageLogic
 from wjoin.executor.stretches import STRETCH_BYTES
-from wjoin.planner.plan.block_columns import MATCH_COLUMNS, time_name
+from wjoin.planner.plan.block_columns import MATCH_COLUMNS, late_name, time_name
 from wjoin.planner.plan.physical import Method, Output, PhysicalPlan, TimeKind
 from wjoin.planner.plan.shedding import Shedding
 from wjoin.planner.plan.to_come import is_dated
@@ -154,10 +162,24 @@ def _unpacking(
     fields += [StructField(part_name(number), BooleanType()) for number in parts]
     if not fields:
         fields.append(StructField("rows", BooleanType()))
+    fields += _late_fields(plan, inputs)
     schema = StructType(fields)
     mirror = uuid.uuid4().hex if sites else ""
     parts_of = {number: plan.outputs[number] for number in parts}
     return Unpack(stageless(plan), output, arrow_schema(schema), marked, parts_of, sites, mirror), schema
+
+
+def _late_fields(plan: PhysicalPlan, inputs: Sequence[DataFrame]) -> Iterator[StructField]:
+    """Yield the columns of late rows that go to sinks."""
+    for stream in plan.telling:
+        for number, column in enumerate(plan.streams[stream].late):
+            declared = inputs[stream].schema[str(column.output)].dataType
+            yield StructField(late_name(stream, number), carried_type(declared))
+    if plan.telling:
+        yield StructField(LATE, IntegerType())
+        integral = plan.time_kind is TimeKind.INTEGRAL
+        yield StructField(LATE_BY, LongType() if integral else DayTimeIntervalType())
+        yield StructField(MICRO_BATCH, LongType())
 
 
 def _has_part(plan: PhysicalPlan, output: Output) -> bool:
@@ -182,6 +204,8 @@ def _has_marks(plan: PhysicalPlan) -> bool:
 def _restored(plan: PhysicalPlan, output: Output, flat: DataFrame, inputs: Sequence[DataFrame]) -> DataFrame:
     """Return rows that have left the stages with Spark's types, and a STRUCT for each stream."""
     times = _own_times(plan)
+    if plan.telling:
+        flat = flat.filter(F.col(LATE).isNull())
     if _has_marks(plan):
         # No filter of the statement comes below this one, where it would remove the marks.
         dated = time_name(times[0]) if times else MATCH_COLUMNS["time"]

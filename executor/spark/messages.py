@@ -5,6 +5,7 @@
   stream of the join may be silent, and that all streams have ended; out of the last stage, the least
   MATCH_TIME that may still come.
 - An *announcement* tells a worker of new rows that are held at their site, for an input of its stage.
+- *Late rows* of an earlier stage go past a worker, to a sink.
 - A *report* tells what was counted of a stream, or of a stage; it is addressed to one worker, so that it
   counts once. One without counts wakes a worker.
 """
@@ -34,7 +35,7 @@ HEADER_BYTES, COLUMN_BYTES = 250, 100
 HEADERS = 0.05
 """The share of a full block that these may take: a block of many columns is larger (S2J, theorem 1)."""
 
-PROGRESS, REPORT, ANNOUNCED = -1, -2, -3
+PROGRESS, REPORT, ANNOUNCED, LATE_ROWS = -1, -2, -3, -4
 """The kinds of the other messages; that of a block is its role."""
 
 NO_STREAM = -1
@@ -77,8 +78,17 @@ Message = dict[str, object]
 
 def blocks(worker: int, number: int, role: Role, tuples: pa.RecordBatch) -> Iterator[Message]:
     """Yield tuples as blocks of a size that travels well."""
+    yield from _blocks(worker, int(role), number, tuples)
+
+
+def late_rows(worker: int, tuples: pa.RecordBatch) -> Iterator[Message]:
+    """Yield late rows as blocks that go past a worker."""
+    yield from _blocks(worker, LATE_ROWS, NO_STREAM, tuples)
+
+
+def _blocks(worker: int, kind: int, number: int, tuples: pa.RecordBatch) -> Iterator[Message]:
     for piece in cut(tuples, BLOCK_ROWS, full_block(tuples.num_columns)):
-        yield _message(worker, int(role), number, block=encode_block(piece))
+        yield _message(worker, kind, number, block=encode_block(piece))
 
 
 def full_block(columns: int) -> int:

@@ -36,7 +36,7 @@ from wjoin.executor.state.manifest import Manifest, decode_manifest, written_man
 from wjoin.executor.state.slices import Slice, SliceStore, Stored
 from wjoin.executor.state.worker_files import WorkerFiles, stage_folder, worker_folder
 from wjoin.executor.state.writing import Cutting
-from wjoin.executor.step import Made, StageLogic
+from wjoin.executor.step import PAST, Made, StageLogic
 from wjoin.parts.kernels.runs import GREATEST, LEAST
 from wjoin.parts.routes.hash_route import HashRoute
 from wjoin.parts.routes.route import Role
@@ -189,6 +189,8 @@ class Operator:
         elif row["kind"] == messages.ANNOUNCED:
             new = Announced(*(int(each) for each in row["counts"]))
             arrivals.announced.setdefault(number, []).append(new)
+        elif row["kind"] == messages.LATE_ROWS:
+            arrivals.past.append(arrivals.spool.put(decode_block(row["block"])))
         elif row["kind"] == messages.REPORT and self._enters(number):
             arrivals.told.setdefault(number, Report()).merge(row["counts"])
 
@@ -208,8 +210,11 @@ class Operator:
 
     def result_messages(self, result: pa.RecordBatch, to: int | None) -> Iterator[messages.Message]:
         """Yield the blocks of one batch of results, which is for input ``to`` of the next stage."""
-        if to is None:
+        if to is None or (to == PAST and not self.routers):
             yield from messages.blocks(messages.OUT, 0, Role.BOTH, result)
+            return
+        if to == PAST:
+            yield from messages.late_rows(self.target, result)
             return
         yield from messages.routed(self.routers[to], result)
 
@@ -306,6 +311,8 @@ class Operator:
             if sum(each.rows.nbytes for each in waiting) > _TOGETHER_BYTES:
                 yield _Work(waiting, [])
                 waiting = []
+        for past in arrivals.past:
+            yield _Work([Made(past, PAST)], [])
         self._refuse_above_limit(after)
         if counts.shared is not None:
             counts.stage.add("squares", counts.shared.squares(len(self.workers)))

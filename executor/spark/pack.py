@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wjoin.executor.blocks import concatenate, gathered, stable, value_bytes
+from wjoin.executor.late_rows import Suspects
 from wjoin.executor.report import NOTHING_SEEN, Report
 from wjoin.executor.routing import Router
 from wjoin.executor.shedding import Decision, Shedder
@@ -16,7 +17,7 @@ from wjoin.executor.spark.column_blocks import column_batches
 from wjoin.executor.spark.state_folder import handed
 from wjoin.executor.spark.task import micro_batch, phase
 from wjoin.executor.spark.watch import Watch
-from wjoin.parts.kernels.runs import int64_view, integers
+from wjoin.parts.kernels.runs import LEAST, int64_view, integers
 from wjoin.parts.routes.route import Role
 from wjoin.planner.plan.ahead import greatest_time
 from wjoin.planner.plan.block_columns import code_name, stored_column, time_name
@@ -50,7 +51,7 @@ class Pack:
     stages of the plan are not read. ``names``: under which names what is read has them, None where those are
     their own. ``shedder``: what sheds rows when the join is overloaded, None where nothing does. ``alone``:
     whether rows that meet no other are results. ``codes``: the names of the keys without one of which a row
-    meets no other.
+    meets no other. ``suspects``: what chooses the rows that may be late, None where late rows go to no sink.
     """
 
     plan: PhysicalPlan
@@ -60,13 +61,14 @@ class Pack:
     shedder: Shedder | None = None
     alone: bool = False
     codes: tuple[str, ...] = ()
+    suspects: Suspects | None = None
 
     def blocks(
-        self, read: pa.RecordBatch, counted: Report, decided: Decision | None, *, whole: bool
+        self, read: pa.RecordBatch, counted: Report, decided: Decision | None, before: int, *, whole: bool
     ) -> Iterator[pa.RecordBatch]:
         """Yield messages with rows that are read; ``whole``: they are all that the task has.
 
-        ``decided``: what is decided of shedding in the micro-batch.
+        ``decided``: what is decided of shedding in the micro-batch; rows ``before`` a time may be late.
         """
         streaming = self.plan.streaming
         given = self._own(read)
@@ -76,6 +78,10 @@ class Pack:
         block = self._block(batch)
         times = block.column(time_name(self._stream))
         counted.note(times)
+        if self.suspects is not None:
+            late = self.suspects.chosen(batch, times, before)
+            if late is not None:
+                yield messages.batch(list(self._anywhere(late, Role.LATE)))
         joinable = self._joinable(batch, block)
         everything = pc.all(joinable).as_py() is not False
         kept = block if everything else block.filter(joinable)
@@ -90,7 +96,8 @@ class Pack:
         gone = pc.invert(joinable)
         if self.alone:
             alone = pc.and_(self._passing(batch, block), gone)
-            yield messages.batch(list(self._alone(block.filter(alone).select(self.columns))))
+            rows = block.filter(alone).select(self.columns)
+            yield messages.batch(list(self._anywhere(rows, Role.ALONE)))
             gone = pc.and_not(gone, alone)
         yield from self._removed(times.filter(gone).drop_null())
 
@@ -184,13 +191,13 @@ class Pack:
             mask = pc.and_(mask, pc.is_valid(block.column(name)))
         return mask
 
-    def _alone(self, rows: pa.RecordBatch) -> Iterator[messages.Message]:
-        """Yield rows that meet no other, and are results: any worker can tell whether one is late."""
+    def _anywhere(self, rows: pa.RecordBatch, role: Role) -> Iterator[messages.Message]:
+        """Yield rows that meet no other: any worker can tell whether one is late."""
         workers = self.router.workers
         places = int64_view(rows.column(time_name(self._stream))) % len(workers)
         for place, worker in enumerate(workers):
             share = rows.filter(pa.array(places == place))
-            yield from messages.blocks(worker, self.router.number, Role.ALONE, share)
+            yield from messages.blocks(worker, self.router.number, role, share)
 
     def _removed(self, times: pa.Array) -> Iterator[pa.RecordBatch]:
         """Yield the times of rows that cannot join, for one worker to count the late ones."""
@@ -229,12 +236,15 @@ class Packs:
         self, batches: Iterator[pa.RecordBatch], counted: Sequence[Report], packing: Sequence[Watch]
     ) -> Iterator[pa.RecordBatch]:
         decided = [None if each.shedder is None else decision(each.shedder) for each in self.packs]
+        before = [LEAST if each.suspects is None else late_before(each.suspects) for each in self.packs]
         # Nothing waits where it makes no difference.
         held, whole = _held(batches) if any(each.router.anywhere for each in self.packs) else ([], False)
         rest = gathered(itertools.chain(held, batches), messages.BLOCK_ROWS, GATHERED_BYTES)
         for read in [concatenate(held)] if held and whole else rest:
-            for pack, own, made, watch in zip(self.packs, counted, decided, packing, strict=True):
-                yield from watch.over(pack.blocks(read, own, made, whole=whole))
+            for pack, own, made, time, watch in zip(
+                self.packs, counted, decided, before, packing, strict=True
+            ):
+                yield from watch.over(pack.blocks(read, own, made, time, whole=whole))
 
 
 def _held(batches: Iterator[pa.RecordBatch]) -> tuple[list[pa.RecordBatch], bool]:
@@ -248,6 +258,11 @@ def _held(batches: Iterator[pa.RecordBatch]) -> tuple[list[pa.RecordBatch], bool
         if rows > messages.BLOCK_ROWS or size > GATHERED_BYTES:
             return held, False
     return held, True
+
+
+def late_before(suspects: Suspects) -> int:
+    """Return the time before which rows of the micro-batch that a task works for may be late."""
+    return suspects.before(None if suspects.state is None else handed(suspects.state), micro_batch())
 
 
 def decision(shedder: Shedder) -> Decision:

@@ -16,6 +16,7 @@ from wjoin.planner.plan.block_columns import (
     code_name,
     column_name,
     event_time_expression,
+    late_name,
     quoted,
     stored_column,
     time_name,
@@ -105,6 +106,9 @@ def _columns(reading: Reading) -> Iterator[_Read]:
     if scan.streaming and plan.clocked:
         # Spark has it in the log of the checkpoint: a repeated micro-batch has the same.
         yield _Read(CLOCK_COLUMN, "unix_micros(current_timestamp())", LongType())
+    for place, column in enumerate(scan.late):
+        declared = reading.source.schema[str(column.output)].dataType
+        yield _Read(late_name(number, place), carried(column.expression, declared), carried_type(declared))
 
 
 def _meeting(scan: StreamScan, code: str) -> str:

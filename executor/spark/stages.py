@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, IntegerType, LongType, StructField, StructType
 
 from wjoin.executor.blocks import stable_type
+from wjoin.executor.late_rows import Suspects
 from wjoin.executor.routing import Router, table_tasks, worker_count
 from wjoin.executor.shedding import Shedder
 from wjoin.executor.sites.held_input import HeldInput
@@ -265,7 +266,10 @@ def _packed(level: _Level, workers: _Workers, *, together: bool) -> Iterator[Dat
 
 def _scanned(readings: Sequence[Reading]) -> tuple[DataFrame, tuple[Names | None, ...]]:
     """Return what is read of a stream, and for each reading under what names, None for its own ones."""
-    return scanned_once(readings) if len(readings) > 1 else (scanned(readings[0]), (None,))
+    first = readings[0]
+    # Most columns of late rows are read for the join, too.
+    once = len(readings) > 1 or (bool(first.scan.late) and not first.needs_watermark)
+    return scanned_once(readings) if once else (scanned(first), (None,))
 
 
 def _pack(each: _Working, place: int, names: Names | None, workers: _Workers) -> Pack:
@@ -278,7 +282,11 @@ def _pack(each: _Working, place: int, names: Names | None, workers: _Workers) ->
     kind = each.stage.kind if isinstance(each.stage, Join) else JoinKind.INNER
     alone = kind.alone and place in kind.preserved
     codes = needed_codes(plan, each.number, edge.members[0])
-    return Pack(stageless(plan), edge.columns, router, names, shedder, alone, codes)
+    scan, suspects = plan.streams[edge.members[0]], None
+    if scan.late:
+        numbers = tuple(range(each.number, len(plan.stages)))
+        suspects = Suspects(edge.members[0], scan, of.state, numbers)
+    return Pack(stageless(plan), edge.columns, router, names, shedder, alone, codes, suspects)
 
 
 def _operator(each: _Working, workers: _Workers) -> Operator:

@@ -1,5 +1,6 @@
 """Unpack: result blocks to rows with Spark's types; full tuples are fetched of rows that came partially."""
 
+import itertools
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,12 +13,13 @@ import pyarrow.compute as pc
 from pyspark import TaskContext
 
 from wjoin.executor.blocks import cut, decode_block, gathered, only_output, restored
+from wjoin.executor.late_rows import LATE, LATE_BY, MICRO_BATCH
 from wjoin.executor.sites.fetching import Fetching, fetched_columns
 from wjoin.executor.sites.mirror import Mirror
 from wjoin.executor.sites.site_errors import as_declared
 from wjoin.executor.sites.stream import SiteStream, is_partial, whole_numbers
 from wjoin.executor.spark.messages import PROGRESS
-from wjoin.executor.spark.task import phase
+from wjoin.executor.spark.task import micro_batch, phase
 from wjoin.executor.windows import wanted
 from wjoin.parts.kernels.runs import GREATEST, LEAST, BoolArray, Int64Array, int64_view, shifted
 from wjoin.planner.plan.block_columns import MATCH_COLUMNS, stored_column, time_name
@@ -71,7 +73,14 @@ class Unpack:
             yield self.mark(schema, max(marks))
 
     def unpacked(self, blocks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of blocks of the last stage."""
+        """Yield the rows of blocks of the last stage: results, and late rows for sinks."""
+        for late, group in itertools.groupby(blocks, _are_late):
+            if late:
+                yield from map(self._late_rows, group)
+            else:
+                yield from self._results(group)
+
+    def _results(self, blocks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         fetching = {
             stream: Fetching(self.sites[stream], tuple(columns.values()), self._mirror(stream))
             for stream, columns in self._late.items()
@@ -82,6 +91,24 @@ class Unpack:
             blocks = gathered(pieces, FETCHED_ROWS)
         for block in blocks:
             yield self.rows(block, fetching)
+
+    def _late_rows(self, block: pa.RecordBatch) -> pa.RecordBatch:
+        """Return late rows for a sink; they have no columns of results."""
+        columns = dict(zip(block.schema.names, block.columns, strict=True))
+        if self.plan.time_kind is not TimeKind.INTEGRAL:
+            columns[LATE_BY] = columns[LATE_BY].view(pa.duration("us"))
+        columns[MICRO_BATCH] = pa.repeat(pa.scalar(micro_batch(), pa.int64()), block.num_rows)
+        return self._whole(columns, block.num_rows)
+
+    def _whole(self, columns: Mapping[str, pa.Array], count: int) -> pa.RecordBatch:
+        """Return rows with all columns of the schema: batches of a task have one, whatever rows are there."""
+        return pa.RecordBatch.from_arrays(
+            [
+                columns[each.name].cast(each.type) if each.name in columns else pa.nulls(count, each.type)
+                for each in self.schema
+            ],
+            schema=self.schema,
+        )
 
     def mark(self, schema: pa.Schema, mark: int) -> pa.RecordBatch:
         """Return the row with the least MATCH_TIME to come, in the schema that other rows have."""
@@ -149,9 +176,8 @@ class Unpack:
         if not columns:
             # Nothing but the number of rows is wanted, and a batch needs a column to have one.
             columns["rows"] = pa.nulls(block.num_rows, pa.bool_())
-        if self.plan.optional:
-            # Batches of a task have one schema, whatever rows are there.
-            columns = {name: each.cast(self.schema.field(name).type) for name, each in columns.items()}
+        if self.plan.optional or self.plan.telling:
+            return self._whole(columns, block.num_rows)
         return pa.RecordBatch.from_pydict(columns)
 
     def _matches(self, block: pa.RecordBatch) -> dict[str, pa.Array]:
@@ -207,6 +233,10 @@ def _span(latest: Int64Array, earliest: Int64Array) -> Int64Array:
     if len(spans) and spans.min() < 0:
         spans[spans < 0] = GREATEST
     return spans
+
+
+def _are_late(block: pa.RecordBatch) -> bool:
+    return LATE in block.schema.names
 
 
 def _noted(batches: Iterator[pa.RecordBatch], marks: list[int]) -> Iterator[pa.RecordBatch]:

@@ -17,7 +17,7 @@ class Role(IntEnum):
 
     ``PASSED``: neither; they are beyond what can join, and only counted. ``VISIT`` and ``COPY`` are PROBE and
     BOTH of rows that another worker gets, too, and counts. ``ALONE``: neither; they meet no row, and are
-    results of an outer join by themselves.
+    results of an outer join by themselves. ``LATE``: neither; if they are late, they go to a sink.
     """
 
     PASSED = 0
@@ -27,6 +27,7 @@ class Role(IntEnum):
     VISIT = 6
     COPY = 7
     ALONE = 8
+    LATE = 16
 
     @property
     def stores(self) -> bool:

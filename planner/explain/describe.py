@@ -138,6 +138,7 @@ def _streams(planned: PlannedSelect) -> Iterator[doc.StreamEntry]:
             unbounded=alias_names(plan, [each for each in others if windows.between(stream, each) is None]),
             joined_by=_joined_by(scan) if plan.stages else (),
             idle_after=scan.idle_after,
+            late_into=scan.late_into if plan.stages else "",
         )
 
 

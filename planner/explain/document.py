@@ -31,6 +31,7 @@ class StreamEntry:
     ``unbounded``: the streams of which no window bounds how far they may be after it. ``columns`` are read by
     the rest of the statement, ``joined_by`` values that travel, too, and that only the join reads.
     ``idle_after``: the microseconds without a row after which nobody waits for it, None where others do.
+    ``late_into``: the sink that its late rows go to, empty for none.
     """
 
     alias: str
@@ -45,6 +46,7 @@ class StreamEntry:
     unbounded: tuple[str, ...]
     joined_by: tuple[str, ...]
     idle_after: int | None = None
+    late_into: str = ""
 
 
 @dataclass(frozen=True)

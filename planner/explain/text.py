@@ -62,6 +62,7 @@ def _stream(each: doc.StreamEntry, document: doc.Document) -> str:
     delay = f", delay {lasting(each.delay, document)}" if each.streaming else ""
     delay += " (none declared)" if each.undeclared else ""
     delay += f", silent after {timespan(each.idle_after)} without a row" if each.idle_after else ""
+    delay += f", late rows go to {each.late_into}" if each.late_into else ""
     time = f"event time {each.event_time}{delay}" if each.event_time else "a table without event time"
     return f"{shown(each)}: {time}; columns {travelling(each)}"
 

@@ -1,7 +1,8 @@
 """The columns of a block, by name.
 
 ``t0`` is the event time of stream 0 (int64), ``k0_1`` its key code 1 (int64), ``c0_2`` its
-scan column 2, ``r0`` the number of its row that has begun partial results (int64). A scan column
+scan column 2, ``r0`` the number of its row that has begun partial results (int64); ``l0_1`` is column 1
+of those of a late row. A scan column
 that equals the event time or an exact 64-bit code is not stored twice: it is restored from that
 column when the result leaves the join.
 """
@@ -40,6 +41,11 @@ def meeting_name(each: StageEdge) -> str | None:
 def column_name(stream: int, column: int) -> str:
     """Return the name of a stream's scan column in a block."""
     return f"c{stream}_{column}"
+
+
+def late_name(stream: int, column: int) -> str:
+    """Return the name of a column of a stream's late rows in a block."""
+    return f"l{stream}_{column}"
 
 
 @dataclass(frozen=True)

@@ -119,6 +119,7 @@ class StreamScan:
     ``shedding``: by which model it is shed, None where it is as the session says (``planner.plan.shedding``).
     ``meets``: conditions without which a row meets no other, but is in the results of an outer join.
     ``idle_after``: without a row for so many microseconds it is silent, None where it never is.
+    ``late_into`` is the sink that its late rows go to, empty for none, and ``late`` what is read for that.
     """
 
     alias: str
@@ -133,6 +134,8 @@ class StreamScan:
     shedding: str | None = None
     meets: tuple[str, ...] = ()
     idle_after: int | None = None
+    late_into: str = ""
+    late: tuple[ScanColumn, ...] = ()
 
     @property
     def dated(self) -> bool:
@@ -470,6 +473,11 @@ class PhysicalPlan:
     def staged_columns(self, output: Output) -> list[Operand]:
         """Return the columns of an output that come out of the stages."""
         return [each for each in output.columns if each[0] in self.staged]
+
+    @property
+    def telling(self) -> tuple[int, ...]:
+        """The streams whose late rows are told, and go to a sink."""
+        return tuple(number for number, scan in enumerate(self.streams) if scan.late)
 
     @property
     def streaming(self) -> bool:

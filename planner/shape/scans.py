@@ -66,6 +66,8 @@ class ScanBuilder:
 
     def scan(self, filters: tuple[str, ...], meets: tuple[str, ...] = ()) -> StreamScan:
         """Return what was collected."""
+        relation = self._source.relation
+        late = relation.columns if relation.streaming and relation.late_into else ()
         return StreamScan(
             alias=self._source.name,
             event_time="" if self._time is None else self._time.column.name,
@@ -78,4 +80,6 @@ class ScanBuilder:
             shedding=None if self._time is None else self._time.shedding,
             idle_after=None if self._time is None else self._time.idle_after,
             meets=meets,
+            late_into=relation.late_into if late else "",
+            late=tuple(ScanColumn(self._source.expression(each.name), each.type, each.name) for each in late),
         )

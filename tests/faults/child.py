@@ -15,7 +15,7 @@ SETTINGS = {"spark.master": "local[2]", "spark.sql.shuffle.partitions": "2", "sp
 
 STREAM = """
 CREATE STREAM {name} {columns} USING {format} OPTIONS (path '{place}{name}', '{one_file}' '1')
-WATERMARK ts DELAY OF INTERVAL {delay} SECONDS;
+WATERMARK ts DELAY OF INTERVAL {delay} SECONDS {late};
 """
 
 SCRIPT = """
@@ -75,6 +75,9 @@ ADDED = "added"
 DELAY = "delay"
 """The setting of a child that says for how many seconds its streams wait for late rows."""
 
+LATE = "late"
+"""The setting of a child whose streams have a sink of this name for their late rows."""
+
 FORM = "form"
 """The setting of a child that names with what the layout begins that a new checkpoint takes."""
 
@@ -98,15 +101,17 @@ def script(
     together: Sequence[str] = (),
     clauses: str = "",
     delay: str = "2",
+    late: str = "",
 ) -> str:
     """Return the statements of a child; a table of Delta Lake or Iceberg knows its columns."""
     place = TABLES if format == "iceberg" else f"{root}/"
     one_file = "streaming-max-files-per-micro-batch" if format == "iceberg" else "maxFilesPerTrigger"
     columns = COLUMNS if format == "parquet" else ""
-    streams = (
-        STREAM.format(name=name, columns=columns, format=format, place=place, one_file=one_file, delay=delay)
-        for name in CAMERAS
-    )
+    given = {"columns": columns, "format": format, "place": place, "one_file": one_file, "delay": delay}
+    into = f"LATE ROWS INTO {late}" if late else ""
+    streams = [STREAM.format(name=name, late=into, **given) for name in CAMERAS]
+    if late:
+        streams.append(f"CREATE SINK {late} USING {format} OPTIONS (path '{place}{late}');")
     hint, condition = ("", KEYED) if plan is None else (f"/*+ PLAN({plan}) */", KEYLESS)
     sinks = begin = more = ""
     if together:
@@ -138,6 +143,7 @@ def run(root: Path, conf: dict[str, str]) -> None:
         together.split("+") if together else (),
         conf.pop(CLAUSES, ""),
         conf.pop(DELAY, "2"),
+        conf.pop(LATE, ""),
     )
     # The tests read in the log that a worker has died.
     settings = {**SETTINGS, "wjoin.log": "stderr"}

@@ -148,6 +148,7 @@ def create_streams(draw: st.DrawFn) -> syntax.CreateStream:
         record_format=draw(FORMATS),
         unique=draw(NO_COLUMN | COLUMN_NAMES),
         idle_after=draw(st.none() | TIMES),
+        late_rows=draw(st.none() | NAMES),
     )
 
 

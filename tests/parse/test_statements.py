@@ -9,6 +9,7 @@ import pytest
 from wjoin.grammar import syntax
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script, parse_statement
+from wjoin.grammar.printer import print_declaration
 
 JOIN = "SELECT * FROM A, B WINDOW = 5 SECONDS"
 
@@ -183,6 +184,17 @@ def test_records() -> None:
     sink = parse_statement("CREATE SINK key USING kafka OPTIONS (topic 'x') KEY (`format`) FORMAT AVRO")
     assert isinstance(sink, syntax.CreateSink) and sink.record_format and sink.key
     assert (sink.name.name, sink.record_format.name, sink.key.name) == ("key", "avro", "format")
+
+
+def test_late_rows() -> None:
+    """The clause stands among the other parts; its words are names everywhere else."""
+    stream = parse_statement(
+        "CREATE STREAM late (late INT, rows INT, ts TIMESTAMP) USING csv LATE ROWS INTO rows"
+        " OPTIONS (into 'x') WATERMARK ts DELAY OF 5 SECONDS"
+    )
+    assert isinstance(stream, syntax.CreateStream) and stream.late_rows is not None
+    assert (stream.name.name, stream.late_rows.name, stream.options) == ("late", "rows", (("into", "x"),))
+    assert print_declaration(stream).endswith("DELAY OF 5 SECONDS LATE ROWS INTO `rows`")
 
 
 def test_small_declarations() -> None:

@@ -62,7 +62,7 @@ from wjoin.statements.checking import check
 from wjoin.statements.dispatch import execute
 from wjoin.statements.inserts import inserted_rows, target_sink
 from wjoin.statements.sharing import in_sets
-from wjoin.statements.statement_sets import plan_set
+from wjoin.statements.statement_sets import plan_set, set_of_one
 
 UNFINISHED = ".unfinished"
 """What the name of the folder ends with in which a new checkpoint is made; no query takes it for one."""
@@ -205,6 +205,10 @@ class _Script:
         queries, target = self.asked.queries, statement.target[-1]
         sink = target_sink(self.asked.catalog, statement)
         if sink is None:
+            return
+        alone = set_of_one(self.asked, statement)
+        if alone is not None:
+            yield from self._of_set(alone)
             return
         self._refuse_running(sink.name, target.span)
         folder = self.old if self.single else queries.name_folder(self.old, sink.name)

@@ -83,6 +83,7 @@ def describe(
         watermark=bool(watermarks),
         derived=declaration is not None and declaration.derived,
         watermarks=watermarks,
+        late_into="" if declaration is None else declaration.late_into,
     )
 
 

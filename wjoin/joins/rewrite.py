@@ -37,6 +37,7 @@ from wjoin.joins.from_items import (
     told_by_sites,
     warnings_of,
 )
+from wjoin.joins.late_rows import refuse_lost, refuse_unwritten
 from wjoin.joins.names import invented_names
 from wjoin.joins.predicates import called_predicates
 from wjoin.joins.relations import SparkTypes, describe
@@ -237,8 +238,17 @@ class Rewriting:
         """Return the joined rows of a plan."""
         name = _placeholder(number)
         if name not in self.frames:
+            if not self.metered:
+                self._refuse_unwritten(number)
             self.frames[name] = self.compiled(number).rows(self.done[number].planned.output)
         return self.frames[name]
+
+    def _refuse_unwritten(self, number: int) -> None:
+        join = self.done[number]
+        try:
+            refuse_unwritten(join.planned.physical, join.sources)
+        except WJoinError as error:
+            raise self._placed(error, number) from None
 
     def compiled(self, number: int) -> Compiled:
         """Return a plan as DataFrames."""
@@ -326,6 +336,7 @@ class Rewriting:
             SampleTrials(self._spark, aliases, [each.sample for each in sources], self.runs),
         )
         planned = plan_select(asked)
+        refuse_lost(self.asked.catalog, planned.physical, sources)
         if planned.physical.streaming:
             require_streaming(self._spark)
             if planned.physical.stages and planned.physical.method is not Method.NATIVE:
@@ -431,12 +442,15 @@ class Rewriting:
             for each in inner
         )
 
-    def _placed(self, error: Placed) -> Placed:
-        """Return an error or warning with its place in the text as the user wrote it."""
+    def _placed(self, error: Placed, done: int | None = None) -> Placed:
+        """Return an error or warning with its place in the text as the user wrote it.
+
+        ``done``: how many W-joins had been cut out of the text in which its place is, None for all.
+        """
         if error.span is None:
             return error
         start, end = error.span.start, error.span.end
-        for each in reversed(self.done):
+        for each in reversed(self.done[:done]):
             start, end = _before(each.edits, start), _before(each.edits, end)
         return error.at(Span(start, max(start + 1, end)), self.asked.text)
 

@@ -16,6 +16,7 @@ from wjoin.results.commit_log import CommitLog
 from wjoin.results.commits import Commit, Results, path_of
 from wjoin.sources.catalog import Catalog, SinkDeclaration, find
 from wjoin.sources.format_options import FILE_FORMATS, own_option, without
+from wjoin.sources.late_rows import LATE_FOR, in_folder
 from wjoin.sources.record_formats import writing_options
 from wjoin.spark.process import resolved
 from wjoin.spark.spark_failures import RAISED_BY_SPARK, first_line
@@ -61,6 +62,25 @@ def result_rows(
 
     Raises WJoinError WJ606 for a sink that keeps no commits by time, and WJ622 where some of them are gone.
     """
+    found, *others = (_result_rows(spark, each, first, last) for each in _folders(spark, sink))
+    for each in others:
+        found = found.unionByName(each, allowMissingColumns=True)
+    return found
+
+
+def _folders(spark: SparkSession, sink: SinkDeclaration) -> list[SinkDeclaration]:
+    """Return a sink as it is read: one of late rows has a folder for each query."""
+    log = CommitLog.of(spark, sink)
+    if log is None or log.last >= 0:
+        return [sink]
+    late = (in_folder(sink, name) for name in log.files.names(log.folder) if name.startswith(f"{LATE_FOR}="))
+    begun = [each for each in late if (own := CommitLog.of(spark, each)) is not None and own.last >= 0]
+    return begun or [sink]
+
+
+def _result_rows(
+    spark: SparkSession, sink: SinkDeclaration, first: int | None, last: int | None
+) -> DataFrame:
     log = CommitLog.of(spark, sink)
     results = None if log is None else log.results()
     if results is None and last is None:
@@ -88,10 +108,11 @@ def _snapshot(
 
 def _is_read(spark: SparkSession, sink: SinkDeclaration) -> bool:
     """Return whether the name of a sink stands for its results: there are some, and no table has the name."""
-    log = CommitLog.of(spark, sink)
-    if log is None or spark.catalog.tableExists(quoted(sink.name)):
+    if spark.catalog.tableExists(quoted(sink.name)):
         return False
-    return log.kept is not None or (sink.provider.lower() in _KNOW_COLUMNS and bool(log.waiting(-1)))
+    logs = (CommitLog.of(spark, each) for each in _folders(spark, sink))
+    known = sink.provider.lower() in _KNOW_COLUMNS
+    return any(log is not None and (log.kept is not None or (known and log.last >= 0)) for log in logs)
 
 
 def _folder(sink: SinkDeclaration) -> str:

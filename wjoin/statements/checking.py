@@ -21,7 +21,7 @@ from wjoin.joins.rewrite import rewrite
 from wjoin.measured.kept import Kept
 from wjoin.statements.dispatch import execute
 from wjoin.statements.inserts import plan_insert, refuse_unknown_sink, target_sink
-from wjoin.statements.statement_sets import plan_set
+from wjoin.statements.statement_sets import PlannedSet, plan_alone, plan_set, set_of_one
 
 _HARMLESS = {"SELECT", "WITH", "FROM", "VALUES", "TABLE", "SET", "RESET", "USE", "SHOW", "DESCRIBE", "DESC"}
 """First words of Spark's statements that read at most a schema and change only the session."""
@@ -72,6 +72,9 @@ def _insert(asked: Asked, statement: InsertInto, checkpoint: str | None) -> str:
         if isinstance(statement.body, Query):
             return _query(asked, statement.body)
         return "not run"
+    alone = set_of_one(asked, statement)
+    if alone is not None:
+        return _planned_set(asked, plan_alone(asked, alone, checkpoint))
     planned = plan_insert(asked, statement, sink, checkpoint)
     joins = len(planned.joins.planned) if planned.joins is not None else 0
     if not planned.frame.isStreaming:
@@ -80,7 +83,10 @@ def _insert(asked: Asked, statement: InsertInto, checkpoint: str | None) -> str:
 
 
 def _set(asked: Asked, statement: StatementSet, checkpoint: str | None) -> str:
-    planned = plan_set(asked, statement, checkpoint)
+    return _planned_set(asked, plan_set(asked, statement, checkpoint))
+
+
+def _planned_set(asked: Asked, planned: PlannedSet) -> str:
     statements = counted(len(planned.statements), "statement")
     checkpoint = _checkpoint(asked, planned.folder, planned.kept)
     return f"good, {statements}, {_joins(len(planned.parts))}, {checkpoint}"

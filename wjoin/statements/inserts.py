@@ -33,6 +33,7 @@ from wjoin.queries.running import Running
 from wjoin.results.retention import Keeper, keepers
 from wjoin.sources.catalog import Catalog, SinkDeclaration, find
 from wjoin.sources.format_options import FILE_FORMATS, own_option
+from wjoin.sources.late_rows import refuse_late_sink
 from wjoin.sources.record_formats import writing_options
 from wjoin.sources.site_leases import keep_all
 from wjoin.spark.cluster import partitions
@@ -198,12 +199,17 @@ def explained_checkpoint(context: Context, target: tuple[Identifier, ...]) -> st
 
 
 def target_sink(catalog: Catalog, statement: InsertInto) -> SinkDeclaration | None:
-    """Return the sink of an INSERT INTO, None where its target is not one. Raises WJoinError WJ612."""
+    """Return the sink of an INSERT INTO, None where its target is not one.
+
+    Raises WJoinError WJ612 and WJ623.
+    """
     if len(statement.target) != 1:
         return None
     sink = catalog.sinks.get(statement.target[0].name.lower())
     if sink is None:
         _refuse_stream(catalog, statement)
+    else:
+        refuse_late_sink(catalog, sink, statement.target[0].span)
     return sink
 
 
@@ -271,8 +277,7 @@ def _start(
     columns = columns_of(planned.frame)
     begun = begun_alone(asked, SetStatement(statement, sink), columns)
     prepare(asked, statement.span, folder, planned.kept, joins, begun)
-    if planned.changed:
-        planned.kept.keep_sinks({sink.name: columns}, lambda _: None)
+    planned.kept.keep_sinks({sink.name: columns}, lambda _: None)
     options = writing_options(sink)
     mode = own_option(sink.options, "outputMode") or "append"
     if folder is not None:

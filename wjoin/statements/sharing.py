@@ -57,8 +57,10 @@ def _fits(asked: Asked, insert: InsertInto, together: Sequence[InsertInto]) -> b
         if sink is None or any(insert.target[-1].matches(each.target[-1].name) for each in together):
             return False
         kept = Kept(asked.engine.spark, None, asked.settings.home())
-        for _, rows in Written.of(parts_of(asked, [SetStatement(insert, sink)], kept), kept).rows:
-            sink_of(sink, rows)
+        alone = [SetStatement(insert, sink)]
+        for each, rows in Written.of(parts_of(asked, alone, kept), kept, alone, sink.name).rows:
+            if each.insert is insert:
+                sink_of(sink, rows)
     except WJoinError:
         return False
     return True

@@ -49,6 +49,7 @@ from wjoin.statements.inserts import (
     started,
     target_sink,
 )
+from wjoin.statements.late_sinks import late_rows, tells_late_rows
 from wjoin.statements.set_commits import commit_rows, committing, has_commits, refuse_other_commits
 from wjoin.statements.set_sinks import SetSinks, folder_name
 from wjoin.statements.sink_columns import columns_of, refuse_columns
@@ -75,6 +76,11 @@ class PlannedSet:
     histories: frozenset[str] = frozenset()
 
     @property
+    def written_sinks(self) -> list[SetStatement]:
+        """Its statements, and what stands for one where late rows go to a sink."""
+        return [each for each, _ in self.written.rows]
+
+    @property
     def sinks(self) -> str:
         """The names of its sinks."""
         return ", ".join(each.sink.name for each in self.statements)
@@ -93,14 +99,20 @@ class Written:
     commits: Mapping[str, int]
 
     @classmethod
-    def of(cls, parts: Sequence[SetJoin], kept: Kept) -> "Written":
-        """Return what the statements of joins write. Raises WJoinError WJ606 for what a set cannot run."""
+    def of(
+        cls, parts: Sequence[SetJoin], kept: Kept, statements: Sequence[SetStatement], query: str
+    ) -> "Written":
+        """Return what the statements of joins write, and late rows of their streams (``late_rows``).
+
+        Raises WJoinError WJ606 for what a set cannot run, and what ``late_rows`` raises.
+        """
         asked, numbers = parts[0].rewriting.asked, dict(committing(parts))
         made = all_made(parts, kept, [commit_rows(asked, each, number) for number, each in numbers.items()])
         shape = without_rows(asked.engine.spark, made.schema)
+        late = late_rows(asked, parts, shape, query, statements[0].insert)
         found = (
             (statement, rows_for(statement.sink, rows, statement.insert))
-            for statement, rows in rows_of(parts, shape)
+            for statement, rows in (*rows_of(parts, shape), *late)
         )
         return cls(made, shape, tuple(found), {each.sink.name: number for number, each in numbers.items()})
 
@@ -154,13 +166,14 @@ def plan_set(
         folder = asked.queries.name_folder(directory, name)
     kept = Kept(spark, folder, AUTO if moving else asked.settings.home(), moving=moving)
     parts = parts_of(asked, statements, kept)
-    planned = PlannedSet(name, statements, parts, Written.of(parts, kept), folder, kept, histories=histories)
+    written = Written.of(parts, kept, statements, _late_for(name, folder))
+    planned = PlannedSet(name, statements, parts, written, folder, kept, histories=histories)
     if folder is not None and not moving:
         waiting = _waiting_rows(spark, folder)
         with located(statement.span):
-            _refuse_waiting(waiting, _waiting(folder), statements)
+            _refuse_waiting(waiting, _waiting(folder), planned.written_sinks)
             planned = _on_checkpoint(asked, planned, f"the checkpoint {folder} of {name}")
-        for each in statements:
+        for each in planned.written_sinks:
             sink, begun, committed = each.sink, kept.begun, kept.committed
             if kept.begun_with is not None:
                 begun, committed = kept.begun_with.sink(sink.name) is not None, kept.wrote(sink.name)
@@ -190,7 +203,7 @@ def _on_checkpoint(asked: Asked, planned: PlannedSet, checkpoint: str) -> Planne
         parts = changed_parts(asked, planned.statements, planned.kept, *told, planned.histories)
         if parts is None:
             raise
-        written = Written.of(parts, planned.kept)
+        written = Written.of(parts, planned.kept, planned.statements, _late_for(planned.name, planned.folder))
         for statement, rows in written.rows:
             with located(statement.insert.target[-1].span):
                 refuse_columns(statement.sink, rows, planned.kept)
@@ -209,9 +222,21 @@ def execute_set(
 ) -> Running:
     """Start the query of a statement set (see ``inserts.insert``)."""
     planned = plan_set(asked, statement, checkpoint, ending)
+    return _started(asked, statement, planned, once=once, trigger=trigger, ending=ending)
+
+
+def _started(
+    asked: Asked,
+    statement: StatementSet,
+    planned: PlannedSet,
+    *,
+    once: bool,
+    trigger: str | None,
+    ending: str | None,
+) -> Running:
     if ending is None and planned.kept.ending is not None:
         execute_set(asked, statement, once=True, checkpoint=None, ending=planned.folder).wait()
-        planned = plan_set(asked, statement, checkpoint, planned.folder)
+        planned = plan_set(asked, statement, None, planned.folder)
     every = asked.settings.trigger(trigger or _trigger(planned.statements))
     return start_set(asked, statement, planned, once=once, every=every)
 
@@ -225,12 +250,43 @@ def run_insert(
     trigger: str | None = None,
     ending: str | None = None,
 ) -> Running | None:
-    """Run an INSERT INTO (see ``inserts.insert``); into a sink with COMMIT WHEN it is a set of one."""
-    sink = target_sink(asked.catalog, statement)
-    if sink is None or sink.commit_when is None:
+    """Run an INSERT INTO (see ``inserts.insert``), or start it as a set of one."""
+    alone = set_of_one(asked, statement)
+    if alone is None:
         return insert(asked, statement, once=once, checkpoint=checkpoint, trigger=trigger, ending=ending)
-    alone = StatementSet(Identifier(sink.name, span=statement.span), (statement,), span=statement.span)
-    return execute_set(asked, alone, once=once, checkpoint=checkpoint, trigger=trigger, ending=ending)
+    planned = plan_alone(asked, alone, checkpoint, ending)
+    return _started(asked, alone, planned, once=once, trigger=trigger, ending=ending)
+
+
+def set_of_one(asked: Asked, statement: InsertInto) -> StatementSet | None:
+    """Return an INSERT INTO as a set where it must be one, None for any other.
+
+    That is so of a sink with COMMIT WHEN, and where late rows go to a sink, too.
+    """
+    sink = target_sink(asked.catalog, statement)
+    if sink is None or (sink.commit_when is None and not tells_late_rows(asked, statement)):
+        return None
+    return StatementSet(Identifier(sink.name, span=statement.span), (statement,), span=statement.span)
+
+
+def plan_alone(
+    asked: Asked, alone: StatementSet, checkpoint: str | None, ending: str | None = None
+) -> PlannedSet:
+    """Plan a set of one (see ``plan_set``), on the checkpoint ``ending`` where that is known.
+
+    Raises WJoinError WJ623 where late rows do not let it run.
+    """
+    sink = _sink(asked, alone.inserts[0])
+    given = checkpoint or asked.settings.get("wjoin.checkpoint")
+    folder = ending or (None if given else own_option(sink.options, "checkpointLocation"))
+    try:
+        return plan_set(asked, alone, checkpoint, folder)
+    except WJoinError as error:
+        if error.code != "WJ606" or sink.commit_when is not None:
+            raise
+        message = f"late rows go to a sink beside the results, but {error.message}"
+        help = "declare the stream once more without LATE ROWS INTO, and read that one"
+        raise WJoinError("WJ623", message, span=error.span or alone.span, help=help) from error
 
 
 def start_set(
@@ -245,7 +301,7 @@ def start_set(
     begun = begun_with(asked, planned.parts, columns)
     together = bool(run_together(planned.parts, planned.kept))
     prepare(asked, statement.span, folder, planned.kept, joins, begun, together=together)
-    declared = {each.sink.name: each.sink for each in planned.statements}
+    declared = {each.sink.name: each.sink for each in planned.written_sinks}
     known = planned.kept.keep_sinks(
         columns, lambda name: last_logged(asked.engine.spark, declared[name]), planned.histories
     )
@@ -278,6 +334,12 @@ def start_set(
     if statement.keep_others or planned.written.commits:
         running.followed.observe(ToldWaiting(of_set, most))
     return running
+
+
+def _late_for(name: str, folder: str | None) -> str:
+    """Return under what name late rows tell of a query: its own, as its checkpoint has it."""
+    own = "" if folder is None else folder.rstrip("/").rpartition("/")[2]
+    return own if own.startswith(name) else name
 
 
 def _waiting(checkpoint: str) -> str:

@@ -46,6 +46,7 @@ from wjoin.sources.catalog import (
 from wjoin.sources.computed import with_computed
 from wjoin.sources.format_options import RECORDS_READ, STREAM_OPTIONS, check_options, own_option, without
 from wjoin.sources.kafka import is_kafka, missing_package, read_from_the_start, refuse_absent
+from wjoin.sources.late_rows import refuse_columns
 from wjoin.sources.record_formats import check_format, read_records, reading_options, with_losses_told
 from wjoin.sources.site_streams import at_sites, is_at_site, opened
 from wjoin.spark.engine import Engine
@@ -57,8 +58,8 @@ from wjoin.statements.duplicates import without_duplicates
 def create_stream(asked: Asked, statement: CreateStream) -> None:
     """Declare a stream.
 
-    Raises WJoinError WJ106, WJ110, WJ202, WJ207, WJ212, WJ216, WJ220, WJ305, WJ601, WJ603, WJ604, WJ616
-    and WJ617.
+    Raises WJoinError WJ106, WJ110, WJ202, WJ207, WJ212, WJ216, WJ220, WJ305, WJ601, WJ603, WJ604, WJ616,
+    WJ617 and WJ623.
     """
     engine, catalog, text = asked.engine, asked.catalog, asked.text
     name = statement.name.name
@@ -123,9 +124,17 @@ def create_stream(asked: Asked, statement: CreateStream) -> None:
         keys = [_field(name, each, fields).name for each in statement.unique]
         known = delays.get((event_time or "").lower())
         frame = without_duplicates(frame, statement, event_time, known, keys)
+    late_into = _late_into(statement, fields)
     frame.createOrReplaceTempView(name)
     declared = StreamDeclaration(
-        name, event_time, delays, statement.provider.name, rows=rows, statement=statement, site=site
+        name,
+        event_time,
+        delays,
+        statement.provider.name,
+        rows=rows,
+        statement=statement,
+        site=site,
+        late_into=late_into,
     )
     catalog.add_stream(declared)
 
@@ -174,6 +183,22 @@ def _opened(engine: Engine, statement: CreateStream, text: str) -> tuple[DataFra
     place = [name for name in records.place if name not in frame.columns]
     hidden = [name for name in records.hidden if name not in place]
     return frame, with_computed(records.frame, statement, hidden)
+
+
+def _late_into(statement: CreateStream, fields: Mapping[str, StructField]) -> str:
+    """Return the sink for late rows, empty for none. Raises WJoinError WJ623 where they cannot be told."""
+    sink, name = statement.late_rows, statement.name.name
+    if sink is None:
+        return ""
+    refuse_columns(name, fields, sink.span)
+    message = None
+    if statement.site is not None:
+        message = f"late rows of {name} may stay at its site, so that they cannot go to a sink"
+    elif statement.unique:
+        message = f"Spark drops late rows of {name} as it drops duplicates, so that they cannot go to a sink"
+    if message is not None:
+        raise WJoinError("WJ623", message, span=sink.span, help="leave LATE ROWS INTO out")
+    return sink.name
 
 
 def _ahead(
@@ -251,6 +276,8 @@ def describe_stream(asked: Asked, statement: DescribeStream) -> DataFrame:
         known = stream.delays.get(name.lower()) if name == time else None
         if known is not None and known.ahead is not None:
             notes.append(f"at most {human(known.ahead, TimeKind.TIMESTAMP)} ahead of the clock")
+        if name == time and stream.late_into:
+            notes.append(f"late rows go to {stream.late_into}")
         if known is not None and known.shedding is not None:
             notes.append(f"shedding: {known.shedding}")
         if known is not None and known.idle_after is not None:
