@@ -17,12 +17,13 @@ from dataclasses import replace
 from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.counts import Counts
 from wjoin.executor.partners import preserved_inputs
-from wjoin.executor.state.kept_rows import needed, watermark
+from wjoin.executor.state.kept_rows import watermark
 from wjoin.executor.state.manifest import Manifest
 from wjoin.executor.state.writing import Writing
 from wjoin.planner.plan.ahead import greatest_time
 from wjoin.planner.plan.edges import reached_by
 from wjoin.planner.plan.physical import Join, PhysicalPlan, Stage
+from wjoin.planner.plan.to_come import needed
 
 
 def with_later(before: Manifest, later: Iterable[Manifest]) -> Manifest:

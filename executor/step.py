@@ -26,7 +26,7 @@ from wjoin.executor.partners import Partners, preserved_inputs
 from wjoin.executor.report import Report
 from wjoin.executor.silence import count_silent, progressed
 from wjoin.executor.spool import Spool
-from wjoin.executor.state.kept_rows import Keeper, earliest, live, settled, watermark
+from wjoin.executor.state.kept_rows import Keeper, live, settled, watermark
 from wjoin.executor.state.manifest import Elsewhere, Manifest
 from wjoin.executor.state.slices import (
     Slice,
@@ -55,6 +55,7 @@ from wjoin.planner.plan.physical import (
 )
 from wjoin.planner.plan.probes import over_streams, with_kernel
 from wjoin.planner.plan.steps import Probe, Rows
+from wjoin.planner.plan.to_come import earliest
 from wjoin.udfs.predicate import Predicate
 
 if TYPE_CHECKING:

@@ -26,6 +26,9 @@ from wjoin.planner.plan.block_columns import MATCH_COLUMNS, stored_column, time_
 from wjoin.planner.plan.checks import Operand
 from wjoin.planner.plan.physical import Output, PhysicalPlan, TimeKind
 
+EARLIEST = -62_135_596_800_000_000
+"""The first instant that Spark knows, 0001-01-01, in microseconds."""
+
 FETCHED_ROWS = 1 << 14
 """Results for which full tuples are fetched at once: a request takes as long as the link is far."""
 
@@ -188,7 +191,9 @@ class Unpack:
         names = () if self.plan.lookups else sorted(self.output.match)
         columns = {MATCH_COLUMNS[each]: self._match_value(each, pa.array(values[each])) for each in names}
         if self.marked:
-            no_later = shifted(latest, -(self.output.match_delay or 0), LEAST)
+            delay = self.output.match_delay
+            # Of an outer join the row with the mark alone tells.
+            no_later = np.full(len(latest), EARLIEST) if delay is None else shifted(latest, -delay, LEAST)
             columns[MARK] = self._time(pa.array(no_later))
         return columns
 

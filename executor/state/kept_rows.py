@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from wjoin.parts.kernels.runs import GREATEST, LEAST, BoolArray, Int64Array, RunShape, SortedRun
-from wjoin.planner.plan.physical import Join, PhysicalPlan, Retention, StageEdge
+from wjoin.planner.plan.physical import Retention, StageEdge
 
 
 @dataclass(frozen=True)
@@ -31,49 +31,6 @@ class Keeper:
 def watermark(seen: int | None, delay: int) -> int | None:
     """Return a stream's watermark from the greatest event time seen, None before its first row."""
     return None if seen is None else seen - delay
-
-
-def earliest(plan: PhysicalPlan, number: int, marks: Mapping[int, int | None]) -> dict[int, int | None]:
-    """Return the least times that rows of a stage's streams may still have; None for any.
-
-    ``marks`` are the watermarks. A result of a join before that waits may be older than they are.
-    """
-    stage = plan.stages[number]
-    if not isinstance(stage, Join) or not stage.asked:
-        return {stream: marks[stream] for stream in stage.members}
-    found: dict[int, int | None] = {}
-    for each in stage.inputs:
-        if each.stage is None:
-            found |= {stream: marks[stream] for stream in each.members}
-            continue
-        before = plan.stages[each.stage]
-        times = earliest(plan, each.stage, marks)
-        for member in each.members:
-            bounds = [times[member]]
-            for lag in before.lags if isinstance(before, Join) else ():
-                waiting = [far for stream, far in lag.distances if stream == member]
-                mark = times[lag.stream]
-                bounds += [None if mark is None or far is None else mark - far for far in waiting]
-            known = [bound for bound in bounds if bound is not None]
-            found[member] = min(known) if len(known) == len(bounds) else None
-    return found
-
-
-def needed(plan: PhysicalPlan, number: int, stream: int, time: int) -> dict[int, int]:
-    """Return the watermarks by which no row of a stream may come to a stage before a time, by stream."""
-    found = {stream: time}
-    for each in plan.stages[number].inputs:
-        before = None if each.stage is None else plan.stages[each.stage]
-        if each.stage is None or stream not in each.members or not isinstance(before, Join):
-            continue
-        asked = [needed(plan, each.stage, stream, time)]
-        for lag in before.lags:
-            far = dict(lag.distances).get(stream)
-            if far is not None:
-                asked.append(needed(plan, each.stage, lag.stream, time + far))
-        for own in asked:
-            found |= {other: max(mark, found.get(other, mark)) for other, mark in own.items()}
-    return found
 
 
 def kept(

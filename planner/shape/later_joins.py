@@ -183,9 +183,8 @@ def later_stages(
             there, matched = tree.there(join.asked, number)
             windows = _windows(graph, tree, there, matched | {number})
             gates = tuple(_gates(planning, number, scans))
-            lags = tuple(_lags(planning, number, windows))
-            stage = replace(stage, windows=windows, asked=there, gates=gates, lags=lags)
-        made.append(stage)
+            stage = replace(stage, windows=windows, asked=there, gates=gates)
+        made.append(replace(stage, lags=tuple(_lags(graph, tree, number))))
     return tuple(made)
 
 
@@ -196,21 +195,25 @@ def _windows(
     return close(tuple(_edges(graph, tree, streams, matched)), len(graph.names)).windows
 
 
-def _lags(planning: Planning, number: int, windows: Windows) -> Iterator[Retention]:
+def _lags(graph: WindowGraph, tree: JoinTree, number: int) -> Iterator[Retention]:
     """Yield how far behind the streams that a join waits for a result of it may be, by its streams."""
-    tree = planning.bound.tree
     join = tree.joins[number]
     if 0 in join.kind.preserved:
-        distances = []
-        for member in join.left:
-            there, matched = tree.there({member, *join.asked}, number)
-            own = _windows(planning.graph, tree, there, matched | {number})
-            distances.append((member, own.between(member, join.item)))
-        yield Retention(join.item, tuple(distances))
+        yield Retention(
+            join.item, tuple((member, _far(graph, tree, number, member, join.item)) for member in join.left)
+        )
     if 1 in join.kind.preserved:
         for other in join.left:
-            if (far := windows.between(join.item, other)) is not None:
+            if (far := _far(graph, tree, number, join.item, other)) is not None:
                 yield Retention(other, ((join.item, far),))
+
+
+def _far(graph: WindowGraph, tree: JoinTree, number: int, stream: int, other: int) -> int | None:
+    """Return how much later a row of another stream may be than that of one, where both meet in a join."""
+    if len(graph.names) == 2:
+        return graph.windows.between(stream, other)
+    there, matched = tree.there({stream, *tree.joins[number].asked}, number)
+    return _windows(graph, tree, there, matched | {number}).between(stream, other)
 
 
 def _refuse_undecided(planning: Planning, number: int, stage: Join, late: Collection[frozenset[int]]) -> None:
@@ -301,8 +304,3 @@ def _with_values(text: str, parameters: Mapping[str, object]) -> str:
                 raise WJoinError("WJ107", message, help="write it into the statement")
             edits.append(Edit(token.start, token.end, value))
     return apply_edits(text, edits)
-
-
-def outer_undated(kind: JoinKind) -> str:
-    """Return why MATCH_TIME of a join has no watermark, empty where it can have one."""
-    return "" if kind is JoinKind.INNER else "rows without a partner come later than their times"

@@ -9,6 +9,7 @@ from wjoin.planner.conditions.conjuncts import ColumnComparison, Residual, Side,
 from wjoin.planner.conditions.readable import ReadCondition
 from wjoin.planner.plan.edges import with_columns
 from wjoin.planner.plan.physical import Output, PhysicalPlan
+from wjoin.planner.plan.to_come import waits_for_ever
 from wjoin.planner.request import Planning
 from wjoin.planner.shape.at_once import at_once, can_meet_at_once
 from wjoin.planner.shape.decompose import Decomposition
@@ -18,7 +19,6 @@ from wjoin.planner.shape.later_joins import (
     is_later,
     later_stages,
     meets_alone,
-    outer_undated,
     takes_part,
 )
 from wjoin.planner.shape.lookups import Lookup, lookups
@@ -109,7 +109,7 @@ def _shape(planning: Planning, draft: Decomposition) -> Shape:
         windows=graph.alternatives,
         match=bound.matches,
         match_delay=match_delay(delays, graph.windows, static) if inner else None,
-        undated=undated(bound.sources, bound.times) or outer_undated(tree.kind),
+        undated=undated(bound.sources, bound.times),
         optional=tree.optional,
     )
     plan = PhysicalPlan(
@@ -122,8 +122,19 @@ def _shape(planning: Planning, draft: Decomposition) -> Shape:
         lookups=tuple(join for join, _ in joins),
         watermarked=tuple(each.number for each in bound.sources if each.relation.watermark),
     )
+    if plan.optional and (why := outer_undated(plan)):
+        plan = replace(plan, outputs=(replace(output, undated=output.undated or why),))
     physical = with_columns(with_sites(plan, planning.request.relations))
     return Shape(draft, physical, residual, tuple(scan.keys for scan in scans))
+
+
+def outer_undated(plan: PhysicalPlan) -> str:
+    """Return why MATCH_TIME of joins that are not all inner ones has no watermark, empty where it has one."""
+    if plan.watermarked:
+        return "a stream comes with a watermark of Spark's, which rows without a partner come later than"
+    if waits_for_ever(plan):
+        return "a window is open on one side, so rows without a partner are never told"
+    return ""
 
 
 def _unread(each: Residual, static: Collection[int]) -> str:

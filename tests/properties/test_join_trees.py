@@ -5,7 +5,7 @@ for each row without a partner the time that a watermark must pass.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -24,6 +24,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.join_kinds import JoinKind
 from wjoin.planner.plan.block_columns import stored_column
 from wjoin.planner.plan.physical import PhysicalPlan
+from wjoin.planner.plan.to_come import least_to_come
 
 SECOND = 1_000_000
 NAMES = "ABCD"
@@ -100,7 +101,7 @@ class Case:
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    count = draw(st.integers(3, 4))
+    count = draw(st.integers(2, 4))
     steps: list[Step] = []
     visible = [0]
     for number in range(1, count):
@@ -249,6 +250,11 @@ END = 1_000_000
 """The number of the first row that is written to end a case, and its time."""
 
 
+def match_time(times: Mapping[int, int], result: tuple[int | None, ...]) -> int:
+    """Return the latest time of the rows of a result."""
+    return max(END if each >= END else times[each] for each in result if each is not None)
+
+
 def before_the_end(results: Counter[tuple[int | None, ...]]) -> Counter[tuple[int | None, ...]]:
     """Return the results without rows that end a case."""
     return Counter({each: times for each, times in results.items() if all((n or 0) < END for n in each)})
@@ -277,6 +283,8 @@ def test_every_result_of_a_tree_comes_once_in_the_micro_batch_that_decides_it(
             worker.store = Stamped()
         exact = all(1 not in step.kind.preserved for step in case.steps)
         found: Counter[tuple[int | None, ...]] = Counter()
+        times = {row[0]: row[1] for batch in case.batches for rows in batch for row in rows}
+        least = -END
         ends = [[(END + n, END, 90 + n, 9)] for n in range(len(case.delays))]
         for batch in case.batches if case.complete else (*case.batches, ends):
             blocks = {stream: block(plan, stream, rows) for stream, rows in enumerate(batch) if rows}
@@ -284,6 +292,9 @@ def test_every_result_of_a_tree_comes_once_in_the_micro_batch_that_decides_it(
             expected = oracle.take(batch)
             assert new == expected if exact else expected <= new + found, case.text
             found += new
+            assert all(match_time(times, each) >= least for each in new), case.text
+            known = least_to_come(plan, workers.manifest(-1).seen)
+            least = least if known is None else known // SECOND
             # As after a restart.
             for worker in (each for stage in workers._stages for each in stage):
                 worker.manifest = written_manifest(worker.manifest.encode())
