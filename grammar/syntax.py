@@ -140,6 +140,17 @@ class Watermark(Node):
 
 
 @dataclass(frozen=True)
+class MatchCondition(Node):
+    """``MATCH_CONDITION (…)`` of an ASOF JOIN; ``condition``: what is in the parentheses.
+
+    ``asof`` is the word ASOF.
+    """
+
+    condition: Span
+    asof: Span
+
+
+@dataclass(frozen=True)
 class FromItem(Node):
     """One relation of a FROM list.
 
@@ -148,7 +159,7 @@ class FromItem(Node):
     ``parts`` are the parts of a plain table name, empty for all else, which then has an
     alias. ``streaming`` says whether the word STREAM
     stands before it; it is not in ``relation``. ``crossed``: it is joined by CROSS JOIN. ``kind`` is that
-    of the join with the items before.
+    of the join with the items before, ``match`` its MATCH_CONDITION.
     """
 
     relation: Span
@@ -158,6 +169,7 @@ class FromItem(Node):
     streaming: bool = False
     crossed: bool = False
     kind: JoinKind = JoinKind.INNER
+    match: MatchCondition | None = None
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,10 @@ def _of_outer(plan: PhysicalPlan, stage: Stage) -> dict[str, Any]:
         return {}
     own = numbered([scan.alias for scan in plan.streams])
     meets = [sorted(canonical(each, own) for each in scan.meets) for scan in plan.streams]
-    return {"kind": stage.kind.value, "meets": meets}
+    found: dict[str, Any] = {"kind": stage.kind.value, "meets": meets}
+    if stage.nearest is not None:
+        found |= {"nearest": stage.nearest.value, "tied": [list(each) for each in stage.tied]}
+    return found
 
 
 def _in_hops(stage: Stage, place: int) -> dict[str, Any]:

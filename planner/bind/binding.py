@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from wjoin.grammar.errors import WJoinError
-from wjoin.grammar.join_kinds import JoinKind
+from wjoin.grammar.join_kinds import JoinKind, Nearest
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import FromItem, LateralView, SelectBlock
 from wjoin.grammar.tokens import Kind, scan
 from wjoin.planner.bind.event_time import EventTimes, event_times
+from wjoin.planner.bind.match_condition import nearest_row
 from wjoin.planner.bind.outer_joins import kind_of_join, refuse_undecided
 from wjoin.planner.bind.select_list import Reads, ResultColumn, bind_select_list, bind_tail
 from wjoin.planner.bind.written import Written
@@ -34,7 +35,7 @@ class BoundSelect:
 
     ``reads`` are the columns that the rest of the statement takes from the join, ``outputs`` the columns of
     its result, ``laterals`` the texts of the LATERAL VIEWs over the joined rows; ``kind`` is that of the
-    join.
+    join, ``nearest`` the row that an ASOF JOIN takes.
     """
 
     sources: tuple[ScopeItem, ...]
@@ -46,6 +47,7 @@ class BoundSelect:
     outputs: tuple[ResultColumn, ...]
     laterals: tuple[str, ...] = ()
     kind: JoinKind = JoinKind.INNER
+    nearest: Nearest | None = None
 
 
 def bind(
@@ -58,7 +60,7 @@ def bind(
 ) -> BoundSelect:
     """Bind a block, its conditions in the order of ``before``.
 
-    Raises WJ108, WJ114, WJ201 to WJ210, WJ213, WJ217, WJ221 and the errors of durations.
+    Raises WJ108, WJ114, WJ201 to WJ210, WJ213, WJ217, WJ221, WJ223 and the errors of durations.
     """
     sources = _sources(text, block.items, relations)
     times = event_times(text, sources, parameters, block.window)
@@ -104,6 +106,7 @@ def bind(
         outputs=outputs,
         laterals=laterals,
         kind=kind,
+        nearest=nearest_row(text, inside, times),
     )
 
 

@@ -22,17 +22,17 @@ def kind_of_join(sources: Sequence[ScopeItem], static: Collection[int], block: S
         remedy = (
             "join the others in a subquery with a window clause of its own, or in a view, and name it here"
         )
-        message = f"a {kind.value} JOIN with a window clause joins two relations, not {len(sources)}"
+        message = f"{kind.words} with a window clause joins two relations, not {len(sources)}"
         raise WJoinError("WJ107", message, span=span, help=remedy)
     if static:
         name = sources[min(static)].name
-        message = f"a {kind.value} JOIN with a window clause joins two streams or two tables with event times"
+        message = f"{kind.words} with a window clause joins two streams or two tables with event times"
         raise WJoinError("WJ107", message, span=span, help=f"leave the window clause out for {name}")
     if any(each.relation.site is not None for each in sources):
-        message = f"a {kind.value} JOIN with a window clause cannot read a stream at a site"
+        message = f"{kind.words} with a window clause cannot read a stream at a site"
         raise WJoinError("WJ107", message, span=span, help="read the stream from where all of it is")
     if block.using and kind in (JoinKind.RIGHT, JoinKind.FULL):
-        message = f"USING is not supported in a {kind.value} JOIN with a window clause"
+        message = f"USING is not supported in {kind.words} with a window clause"
         raise WJoinError("WJ107", message, span=block.using[0].span, help="write ON A.x = B.x")
     return kind
 
@@ -45,17 +45,18 @@ def refuse_undecided(kind: JoinKind, conjunct: Conjunct, span: Span, sources: Se
     if kind is JoinKind.INNER or not isinstance(conjunct, Residual) or conjunct.on is None:
         return
     streaming = any(each.relation.streaming for each in sources)
-    if streaming and isinstance(conjunct.read, ReadCondition) and is_exact(conjunct.read.expression):
+    ours = streaming or kind.asof
+    if ours and isinstance(conjunct.read, ReadCondition) and is_exact(conjunct.read.expression):
         return
     why = conjunct.read.what if isinstance(conjunct.read, Unread) else "a FLOAT or a DECIMAL"
-    if not streaming:
+    if not ours:
         declared = any(each.column.declared is not None for each in conjunct.columns)
         if not declared and not conjunct.matches:
             return
         why = "a column of type CHAR" if declared else "a match function"
     raise WJoinError(
         "WJ107",
-        f"a {kind.value} JOIN{' of streams' if streaming else ''} cannot decide this condition of ON: {why}",
+        f"{kind.words}{' of streams' if streaming else ''} cannot decide this condition of ON: {why}",
         span=span,
         help="compare columns of one type, or compute the values in a subquery",
     )

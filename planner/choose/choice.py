@@ -129,16 +129,17 @@ def _of_outer(
 ) -> Alternatives:
     """Return the values for a join that is not an inner one: on streams by one worker for each key."""
     method, bounds, route = wishes.get("METHOD"), wishes.get("BOUNDS"), wishes.get("ROUTE")
-    only = Method.MULTIWAY if streaming else Method.NATIVE
-    kind = plan.kind.value
-    if not streaming and refusal is not None:
-        raise WJoinError("WJ107", f"a {kind} JOIN of tables is Spark's own: {refusal[0]}")
+    kind, asof = plan.kind.words, plan.kind.asof
+    ours = streaming or asof
+    only = Method.MULTIWAY if ours else Method.NATIVE
+    if not ours and refusal is not None:
+        raise WJoinError("WJ107", f"{kind} of tables is Spark's own: {refusal[0]}")
     if method is not None and method.part != only.value and method.span is not None:
-        raise method.refused(f"Spark's own joins run a {kind} JOIN of tables", "leave it out")
+        raise method.refused(f"Spark's own joins run {kind} of tables", "leave it out")
     if bounds is not None and bounds.part != Bounds.EXACT.value and bounds.span is not None:
-        raise bounds.refused(f"a {kind} JOIN needs exact bounds to decide", "leave it out")
+        raise bounds.refused(f"{kind} needs exact bounds to decide", "leave it out")
     if route is not None and route.span is not None:
-        raise route.refused(f"a {kind} JOIN needs all partners of a row on one worker", "leave it out")
+        raise route.refused(f"{kind} needs all partners of a row on one worker", "leave it out")
     algorithm = wishes.get("ALGORITHM")
     if algorithm is not None and algorithm.span is None:
         # What a session prefers is for joins that can have it.
@@ -148,14 +149,18 @@ def _of_outer(
         tuple(each for each in own if all(KERNELS[name].order is Order.KEY for name in each))
         for own in _kernels(algorithm, plan.stages)
     )
-    if streaming and algorithm is not None and not all(kernels):
+    if ours and algorithm is not None and not all(kernels):
         remedy = "use ALGORITHM(HW), or leave it out"
-        raise algorithm.refused(f"a {kind} JOIN needs rows in the order of their keys", remedy)
+        raise algorithm.refused(f"{kind} needs rows in the order of their keys", remedy)
+    union = wishes.get("PASSES")
+    passes = _passes(union, graph)
+    if asof and union is not None and union.span is not None and passes == (Passes.UNION,):
+        raise union.refused(f"{kind} looks for the nearest row of all alternatives", "leave it out")
     return Alternatives(
         (Bounds.EXACT,),
         kernels,
         tuple((plain(stage),) for stage in plan.stages),
-        _passes(wishes.get("PASSES"), graph),
+        (Passes.HULL,) if asof else passes,
         (only,),
     )
 

@@ -195,7 +195,7 @@ def _after_outer(kind: JoinKind, written: syntax.Conjunct, streams: Collection[i
     """
     if kind is JoinKind.INNER or written.on is not None or (streams and kind.optional.isdisjoint(streams)):
         return ""
-    return f"a condition of WHERE, after a {kind.value} JOIN"
+    return f"a condition of WHERE, after {kind.words}"
 
 
 def _meaning(

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from wjoin.planner.plan.block_columns import code_name, meeting_name, stored_column, time_name
 from wjoin.planner.plan.checks import Operand
-from wjoin.planner.plan.physical import Joined, Output, Pairs, PhysicalPlan, Stage, StageEdge
+from wjoin.planner.plan.physical import Join, Joined, Output, Pairs, PhysicalPlan, Stage, StageEdge
 
 
 def with_columns(plan: PhysicalPlan) -> PhysicalPlan:
@@ -107,9 +107,11 @@ def _columns(plan: PhysicalPlan, stage: Stage, place: int, read: set[str]) -> tu
 
 
 def operands(plan: PhysicalPlan, stage: Stage) -> Iterator[Operand]:
-    """Yield the scan columns that a stage reads itself: those of its conditions and keys."""
+    """Yield the scan columns that a stage reads itself: of its conditions and keys, and to choose by."""
     for check in stage.checks:
         yield from check.columns
+    if isinstance(stage, Join):
+        yield from stage.tied
     for source in stage.inputs:
         if source.key is not None:
             stream, code = source.key

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 
-from wjoin.grammar.join_kinds import JoinKind
+from wjoin.grammar.join_kinds import JoinKind, Nearest
 from wjoin.parts.routes.route import Placement
 from wjoin.planner.plan.checks import Band, Check, Operand, of_kind
 from wjoin.planner.plan.steps import Probe
@@ -285,11 +285,14 @@ class Join(_Common):
     """A join of two or more inputs, each of which meets all others, on one set of workers.
 
     ``kind``: what becomes of rows of two streams without a partner; ``on`` are then the conditions of ON, in
-    SQL over their aliases.
+    SQL over their aliases. ``nearest``: which row of the second stream an ASOF JOIN takes of one of the
+    first; of several rows of that instant the least one by the columns ``tied``.
     """
 
     kind: JoinKind = JoinKind.INNER
     on: tuple[str, ...] = ()
+    nearest: Nearest | None = None
+    tied: tuple[Operand, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -298,6 +301,9 @@ class Join(_Common):
 
     def chains(self, number: int) -> tuple[tuple[int, ...], ...]:
         """Return the others: with one after the other new rows of an input make results."""
+        if self.nearest is not None and number > 0:
+            # No new row of the second stream begins a result: those of the first wait for it.
+            return ()
         return (tuple(other for other in range(len(self.inputs)) if other != number),)
 
 

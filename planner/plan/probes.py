@@ -84,7 +84,7 @@ def chosen_orders(stage: Stage) -> Orders | None:
 def origins(stage: Stage, *, streaming: bool) -> Sequence[int]:
     """Return the inputs whose new rows begin results: of complete inputs the last one suffices."""
     size = len(stage.inputs)
-    if isinstance(stage, Join) and not streaming:
+    if isinstance(stage, Join) and stage.nearest is None and not streaming:
         return range(size - 1, size)
     return [number for number in range(size) if stage.chains(number)]
 
@@ -95,10 +95,25 @@ def retention(plan: PhysicalPlan, stage: Stage, each: StageEdge, bounds: Bounds)
     In a hop, for the new rows whose partial results come to meet them there.
     """
     distances = reach(bounds, plan.windows, plan.staged)
+    if isinstance(stage, Join) and stage.nearest is not None:
+        return _retention_of_asof(plan.windows, stage.inputs.index(each))
     return tuple(
         Retention(other, tuple((member, distances.ahead(member, other)) for member in each.members))
         for other in kept_for(stage, stage.inputs.index(each))
     )
+
+
+def _retention_of_asof(windows: Windows, number: int) -> tuple[Retention, ...]:
+    """Return how long the rows of an input of an ASOF JOIN are kept: those of the first one until decided.
+
+    Those of the second one for the rows of the first that are to come, and for those that wait. These wait no
+    longer than until the second one's watermark is ``ahead`` of them.
+    """
+    ahead, back = windows.between(0, 1), windows.between(1, 0)
+    if number == 0:
+        return (Retention(1, ((0, ahead),)),)
+    waits = None if ahead is None or back is None else ahead + back
+    return Retention(0, ((1, back),)), Retention(1, ((1, waits),))
 
 
 def kept_for(stage: Stage, number: int) -> list[int]:
@@ -178,6 +193,7 @@ def step_to(
     new = [stream for stream in each.members if stream not in known]
     kernel = stage.kernels[0]
     exact = stage.bounds is Bounds.EXACT
+    both = bool(stage.chains(target))
     order = (
         _precedence(stage, joined, target) if meets is Rows.NEW and not isinstance(stage, Gather) else None
     )
@@ -185,7 +201,7 @@ def step_to(
         input=target,
         kernel=kernel,
         # New rows of two inputs meet once: as those of the later input begin results.
-        rows=Rows.OLD if meets is Rows.ALL and plan.streaming and target > joined[0] else meets,
+        rows=Rows.OLD if both and meets is Rows.ALL and plan.streaming and target > joined[0] else meets,
         ranges=(Range(anchor, 0, 0),)
         if isinstance(each.source, Pairs)
         else tuple(

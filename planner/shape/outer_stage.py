@@ -7,14 +7,19 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.join_kinds import JoinKind
 from wjoin.grammar.tokens import scan
 from wjoin.planner.conditions.conjuncts import Equality, Side
+from wjoin.planner.plan.checks import Operand
 from wjoin.planner.plan.physical import Join, Stage
 from wjoin.planner.request import Planning
 from wjoin.planner.text.edits import Edit, apply_edits
 from wjoin.planner.text.literals import literal
 
 
-def outer_stage(planning: Planning, staged: Sequence[Stage], late: Sequence[Side]) -> Join:
+def outer_stage(
+    planning: Planning, staged: Sequence[Stage], late: Sequence[Side], tied: Sequence[Operand] = ()
+) -> Join:
     """Return the stage with the kind of the join. ``late``: sides of equalities that no key enforces.
+
+    ``tied``: the columns of the second stream by which an ASOF JOIN chooses among rows of one instant.
 
     Raises WJoinError WJ107 for what only a join of tables can do.
     """
@@ -22,22 +27,28 @@ def outer_stage(planning: Planning, staged: Sequence[Stage], late: Sequence[Side
     (stage,) = staged
     if not isinstance(stage, Join):
         raise AssertionError("two streams are joined by one stage")
-    if planning.streaming and (late or not stage.keyed):
+    asof = bound.kind.asof
+    if (planning.streaming or asof) and (late or not stage.keyed):
+        of = f"{bound.kind.words}{' of streams' if planning.streaming else ''}"
         equalities = [each for each in bound.conjuncts if isinstance(each, Equality)]
         if equalities:
-            message = f"a {bound.kind.value} JOIN of streams cannot decide an equality of these types"
+            message = f"{of} cannot decide an equality of these types"
             remedy = "compare columns of one type: whole numbers, strings, dates, timestamps"
             raise WJoinError("WJ107", message, span=equalities[0].span, help=remedy)
         first, second = (each.name for each in bound.sources)
-        message = f"a {bound.kind.value} JOIN of streams needs an equality in ON"
+        message = f"{of} needs an equality in ON"
         remedy = f"add one: ON {first}.id = {second}.id"
         raise WJoinError("WJ107", message, span=bound.sources[1].item.span, help=remedy)
+    if asof:
+        return replace(stage, kind=bound.kind, nearest=bound.nearest, tied=tuple(tied))
     return replace(stage, kind=bound.kind, on=tuple(_on(planning)))
 
 
 def outer_undated(kind: JoinKind) -> str:
     """Return why MATCH_TIME of a join has no watermark, empty where it can have one."""
-    return "" if kind is JoinKind.INNER else "rows without a partner come later than their times"
+    if kind is JoinKind.INNER:
+        return ""
+    return f"rows {'wait and ' if kind.asof else 'without a partner '}come later than their times"
 
 
 def _on(planning: Planning) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """A plan of every sequence of joins: which conditions are checked where, and what is left to Spark."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from wjoin.grammar.join_kinds import JoinKind
@@ -8,6 +8,7 @@ from wjoin.planner.bind.binding import BoundSelect
 from wjoin.planner.bind.event_time import undated
 from wjoin.planner.conditions.conjuncts import ColumnComparison, Residual, Side, comparable
 from wjoin.planner.conditions.readable import ReadCondition
+from wjoin.planner.plan.checks import Operand
 from wjoin.planner.plan.edges import with_columns
 from wjoin.planner.plan.physical import Output, PhysicalPlan
 from wjoin.planner.request import Planning
@@ -75,6 +76,7 @@ def _shape(planning: Planning, draft: Decomposition) -> Shape:
     late_sides += [side for each in unusable for side in (each.left, each.right)]
     scans = _scans(bound, late_sides, joins)
     staged = stages(draft, [*planning.indexes, *checks, *conditions, *planning.calls], scans)
+    tied = [*_tied(bound, scans)]
     streams = tuple(
         scan.scan(
             *(
@@ -89,7 +91,7 @@ def _shape(planning: Planning, draft: Decomposition) -> Shape:
         for stream, scan in enumerate(scans)
     )
     if not inner:
-        staged = (outer_stage(planning, staged, [*late_sides]),)
+        staged = (outer_stage(planning, staged, [*late_sides], tied),)
     delays = [None if time is None else time.delay for time in bound.times]
     output = Output(
         sink=planning.request.placeholder,
@@ -117,6 +119,13 @@ def _shape(planning: Planning, draft: Decomposition) -> Shape:
     )
     physical = with_columns(with_sites(plan, planning.request.relations))
     return Shape(draft, physical, residual, tuple(scan.keys for scan in scans))
+
+
+def _tied(bound: BoundSelect, scans: Sequence[ScanBuilder]) -> Iterator[Operand]:
+    """Yield all columns of the second stream of an ASOF JOIN, in their order."""
+    if bound.nearest is not None:
+        for column in bound.sources[1].relation.columns:
+            yield 1, scans[1].needed_column(StreamColumn(1, column))
 
 
 def _unread(each: Residual, static: Collection[int]) -> str:

@@ -75,12 +75,13 @@ def window_graph(
     must_connect: bool,
     timeless: Collection[int] = (),
     static: Collection[int] = (),
+    also: Sequence[Edge] = (),
 ) -> WindowGraph:
     """Return the completed graph of a window condition.
 
     Of the streams ``timeless`` nothing is bounded; ``static`` are tables beside streams. ``must_connect``
-    asks for an error where a branch leaves streams unconnected. Raises WJ110, WJ201, WJ212, WJ301 to WJ306
-    and WJ501.
+    asks for an error where a branch leaves streams unconnected. ``also``: bounds that every branch has.
+    Raises WJ110, WJ201, WJ212, WJ301 to WJ306 and WJ501.
     """
     reader = _Reader(tuple(names), kind, parameters, frozenset(timeless))
     if (alternatives := _count(condition)) > MAXIMUM_BRANCHES:
@@ -90,7 +91,8 @@ def window_graph(
     first_error: WJoinError | None = None
     contradictory = 0
     conjunctions = reader.alternatives(condition)
-    for edges in conjunctions:
+    for written in conjunctions:
+        edges = (*written, *also)
         if must_connect:
             which = "an alternative of " if conjunctions[1:] else ""
             _check_connected(edges, names, timeless, static, condition.span, which)
