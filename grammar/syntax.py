@@ -211,14 +211,14 @@ class Conjunct:
 
 @dataclass(frozen=True)
 class SelectBlock:
-    """A SELECT that has a window clause.
+    """A SELECT that has a window clause, or an ASOF JOIN, which needs none over tables.
 
     Spans index the whole source text. ``source`` runs from FROM to the end of the window
     clause or the WHERE predicate, whichever comes last: the piece that the join replaces.
     ``conjuncts`` are those of every ON, then those of WHERE. ``withs`` are the
     WITH clauses in scope, outermost first, each from WITH to before the body that uses it.
     ``nested`` are the blocks inside this one (subqueries in FROM or elsewhere). ``laterals`` are the LATERAL
-    VIEWs before and behind the window clause.
+    VIEWs before and behind the window clause. ``window_span`` is empty where there is none.
     """
 
     span: Span
@@ -226,7 +226,7 @@ class SelectBlock:
     hints: tuple[Hint, ...]
     items: tuple[FromItem, ...]
     using: tuple[UsingColumns, ...]
-    window: WindowCondition
+    window: WindowCondition | None
     window_span: Span
     conjuncts: tuple[Conjunct, ...]
     source: Span

@@ -24,6 +24,10 @@ def kind_of_join(sources: Sequence[ScopeItem], static: Collection[int], block: S
         )
         message = f"{kind.words} with a window clause joins two relations, not {len(sources)}"
         raise WJoinError("WJ107", message, span=span, help=remedy)
+    if block.window is None and any(each.relation.streaming for each in sources):
+        first, second = (each.name for each in sources)
+        message = f"{kind.words} of streams needs a window, in which the nearest row is looked for"
+        raise WJoinError("WJ107", message, span=span, help=f"add one: WINDOW ({first}, {second}) = …")
     if static:
         name = sources[min(static)].name
         message = f"{kind.words} with a window clause joins two streams or two tables with event times"

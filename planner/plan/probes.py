@@ -94,22 +94,26 @@ def retention(plan: PhysicalPlan, stage: Stage, each: StageEdge, bounds: Bounds)
 
     In a hop, for the new rows whose partial results come to meet them there.
     """
-    distances = reach(bounds, plan.windows, plan.staged)
+    return retention_within(stage, stage.inputs.index(each), reach(bounds, plan.windows, plan.staged))
+
+
+def retention_within(stage: Stage, number: int, distances: Reach) -> tuple[Retention, ...]:
+    """Return how long the rows of an input are kept, given how far rows look for others."""
     if isinstance(stage, Join) and stage.nearest is not None:
-        return _retention_of_asof(plan.windows, stage.inputs.index(each))
+        return _retention_of_asof(number, distances.ahead(0, 1), distances.ahead(1, 0))
+    members = stage.inputs[number].members
     return tuple(
-        Retention(other, tuple((member, distances.ahead(member, other)) for member in each.members))
-        for other in kept_for(stage, stage.inputs.index(each))
+        Retention(other, tuple((member, distances.ahead(member, other)) for member in members))
+        for other in kept_for(stage, number)
     )
 
 
-def _retention_of_asof(windows: Windows, number: int) -> tuple[Retention, ...]:
-    """Return how long the rows of an input of an ASOF JOIN are kept: those of the first one until decided.
+def _retention_of_asof(number: int, ahead: int | None, back: int | None) -> tuple[Retention, ...]:
+    """Return how long the rows of an input of an ASOF JOIN are kept.
 
-    Those of the second one for the rows of the first that are to come, and for those that wait. These wait no
-    longer than until the second one's watermark is ``ahead`` of them.
+    Those of the first one until they are decided: until the second one's watermark is ``ahead`` of them.
+    Those of the second one for rows of the first that may be ``back`` after them: to come, or waiting.
     """
-    ahead, back = windows.between(0, 1), windows.between(1, 0)
     if number == 0:
         return (Retention(1, ((0, ahead),)),)
     waits = None if ahead is None or back is None else ahead + back

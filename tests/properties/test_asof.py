@@ -18,6 +18,9 @@ from wjoin.grammar.join_kinds import Nearest
 from wjoin.planner.catalog import Relation
 from wjoin.planner.plan.physical import PhysicalPlan
 
+ANY = 10**12
+"""Microseconds that are more than any two rows are apart."""
+
 COLUMNS = stream_of({"v": "bigint", "n": "bigint", "k": "bigint"})
 TABLE = replace(COLUMNS, streaming=False)
 
@@ -44,15 +47,16 @@ class Case:
     delays: tuple[int, int]
     batches: Sequence[Batch]
     compared: bool
+    windowed: bool = True
 
     def plan(self, relation: Relation) -> PhysicalPlan:
+        window = f"WINDOW (A, B) BETWEEN {self.low} SECONDS AND {self.high} SECONDS" * self.windowed
         more = " AND A.v <= B.v" if self.compared else ""
         match = "NEAREST" if self.nearest is Nearest.EITHER else f"A.ts {self.nearest.value} B.ts"
         first, second = (f"DELAY OF INTERVAL {each} SECONDS" for each in self.delays)
         return plan_over(
             f"""SELECT A.n AS a, B.n AS b FROM a WATERMARK ts {first} AS A {"LEFT " * self.padded}ASOF JOIN
-                b WATERMARK ts {second} AS B MATCH_CONDITION ({match}) ON A.k = B.k{more}
-                WINDOW (A, B) BETWEEN {self.low} SECONDS AND {self.high} SECONDS""",
+                b WATERMARK ts {second} AS B MATCH_CONDITION ({match}) ON A.k = B.k{more} {window}""",
             [relation] * 2,
         ).physical
 
@@ -60,7 +64,7 @@ class Case:
     def range(self) -> tuple[int, int]:
         """How much later a partner is, in microseconds."""
         low, high = LIMITS[self.nearest]
-        own = self.low * SECOND, self.high * SECOND
+        own = (self.low * SECOND, self.high * SECOND) if self.windowed else (-ANY, ANY)
         return own[0] if low is None else max(low, own[0]), own[1] if high is None else min(high, own[1])
 
     def result(self, first: Row, others: Sequence[Row]) -> Result | None:
@@ -157,8 +161,11 @@ def test_every_row_comes_once_in_the_micro_batch_that_decides_it(partitions: int
 
 @pytest.mark.parametrize("stretch", [STRETCH_BYTES, 200])
 def test_tables_have_the_nearest_row_of_each_row(stretch: int) -> None:
-    @given(cases())
-    def run(case: Case) -> None:
+    """With a window, and without."""
+
+    @given(cases(), st.booleans())
+    def run(case: Case, windowed: bool) -> None:
+        case = replace(case, windowed=windowed)
         plan = case.plan(TABLE)
         first, second = ([row for batch in case.batches for row in batch[side]] for side in (0, 1))
         workers = LocalWorkers(plan, 2, stretch)

@@ -69,7 +69,7 @@ def cases(draw: st.DrawFn) -> Case:
         return [(next(numbers), 5 * step + time, key, value) for time, key, value in found]
 
     return Case(
-        draw(st.sampled_from([each for each in JoinKind if each is not JoinKind.INNER])),
+        draw(st.sampled_from([each for each in JoinKind if each is not JoinKind.INNER and not each.asof])),
         low,
         low + draw(st.integers(0, 8)),
         (draw(st.integers(0, 8)), draw(st.integers(0, 8))),
