@@ -64,7 +64,9 @@ class Waiting:
         found = [_between(run, since, until) for run in kept]
         found += [] if new is None else [_between(new, None, until)]
         batches = [each for each in found if each.num_rows]
-        due = self.shape.sort(concatenate(batches)) if batches else None
+        due = None
+        if batches:
+            due = self.shape.sort(concatenate(batches)) if batches[1:] else self.shape.read(batches[0])
         self.without = np.ones(0 if due is None else due.rows, bool)
         return due
 
@@ -86,7 +88,7 @@ def _between(run: SortedRun, since: int | None, until: int | None) -> pa.RecordB
     chosen = run.times[0] <= min(until - 1, GREATEST)
     if since is not None:
         chosen &= run.times[0] >= max(since, LEAST)
-    return run.batch.filter(pa.array(chosen))
+    return run.batch if chosen.all() else run.batch.filter(pa.array(chosen))
 
 
 @dataclass(frozen=True)
@@ -176,7 +178,7 @@ class NearestJoin(_EveryRow):
 
     def _least_of(self, found: Combinations) -> Combinations:
         """Return one of the combinations of each row: the nearest, of several of one instant the least."""
-        if len(found) == 0:
+        if (np.diff(found.rows[0]) > 0).all():
             return found
         gaps, times = _gaps(found.times[0], found.times[1]), found.times[1]
         order = np.lexsort((times, gaps, found.rows[0]))
