@@ -147,7 +147,7 @@ def _is_tail(code: Code, place: int) -> bool:
 def has_asof(code: Code, parts: Parts) -> bool:
     """Return whether the FROM list of a SELECT has an ASOF JOIN with a MATCH_CONDITION."""
     words = [code.word(place) for place in code.level(parts.from_, parts.sources_end)]
-    return "ASOF" in words and MATCH_CONDITION in words
+    return MATCH_CONDITION in words and ("ASOF", "JOIN") in pairwise(words)
 
 
 def read_block(

@@ -284,7 +284,7 @@ class StagePlay:
         """Return up to when rows of an input are there when those of input ``first`` probe."""
         # Of new rows that meet in a hop, the later ones are those of later streams as often as not.
         turns: Sequence[int] = range(len(self._inputs))
-        if self._asof:
+        if self._asof and self._arrival.streaming:
             # A row waits for what it looks for.
             return self._arrival.newest(1, 0) + self._inputs[first].kept
         if not isinstance(self._stage, Join):

@@ -40,8 +40,20 @@ def outer_stage(
         remedy = f"add one: ON {first}.id = {second}.id"
         raise WJoinError("WJ107", message, span=bound.sources[1].item.span, help=remedy)
     if asof:
+        _refuse_endless(planning)
         return replace(stage, kind=bound.kind, nearest=bound.nearest, tied=tuple(tied))
     return replace(stage, kind=bound.kind, on=tuple(_on(planning)))
+
+
+def _refuse_endless(planning: Planning) -> None:
+    """Raise WJ107 where rows of an ASOF JOIN of streams would wait for ever."""
+    if planning.streaming and planning.graph.windows.between(0, 1) is None:
+        first, second = planning.bound.sources
+        message = (
+            f"no window limits how much later {second.name} may be, so rows of {first.name} wait for ever"
+        )
+        help = f"add one: WINDOW ({first.name}, {second.name}) = …"
+        raise WJoinError("WJ107", message, span=second.item.span, help=help)
 
 
 def outer_undated(kind: JoinKind) -> str:
