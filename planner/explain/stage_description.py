@@ -114,10 +114,8 @@ def _asof(plan: PhysicalPlan, stage: Stage, nearest: Nearest) -> Iterator[str]:
     first, second = (plan.streams[each.members[0]].alias for each in stage.inputs)
     yield f"{plan.kind.words}: each row of {first} with the {_NEAREST[nearest].format(second=second)}"
     if plan.streaming:
-        far = plan.windows.between(0, 1)
-        if far is None:
-            yield f"a row of {first} comes when {second} ends"
-        elif far == -1 and nearest is Nearest.BEFORE:
+        far = plan.windows.between(0, 1) or 0
+        if far == -1 and nearest is Nearest.BEFORE:
             yield f"a row of {first} comes when {second}'s watermark reaches ts"
         else:
             shown = f" {'-' if far < 0 else '+'} {human(abs(far), plan.time_kind)}" if far else ""
