@@ -173,3 +173,20 @@ def test_tables_have_the_nearest_row_of_each_row(stretch: int) -> None:
         assert found_in(plan, workers.run(blocks, Counts())) == Counter(_results(case, first, second))
 
     run()
+
+
+def test_rows_leave_the_state_once_nothing_waits_for_them() -> None:
+    """Of ten minutes of micro-batches the last rows are kept, whichever stream runs ahead."""
+    for ahead in (0, 40, -40):
+        case = Case(Nearest.EITHER, True, -10, 10, (5, 5), [], False)
+        plan = case.plan(COLUMNS)
+        workers, oracle, found = LocalWorkers(plan), Oracle(case), 0
+        for step in range(0, 600, 5):
+            first = [(step + n, step + n, n % 2, 0) for n in range(5)]
+            batch = (first, [(number, time + ahead, key, value) for number, time, key, value in first])
+            blocks = {stream: block(plan, stream, rows) for stream, rows in enumerate(batch)}
+            made = found_in(plan, workers.run(blocks, Counts()))
+            assert made == oracle.take(batch)
+            found += made.total()
+            assert workers.state_rows < 250
+        assert found > 500

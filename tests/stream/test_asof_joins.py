@@ -1,7 +1,10 @@
 """ASOF joins of streams and of tables have the rows that DuckDB finds by sorting."""
 
+import random
 import re
 from collections import Counter
+from datetime import date
+from decimal import Decimal
 
 import pytest
 
@@ -185,3 +188,28 @@ def test_explain_says_what_is_taken_and_when(streams: Streams) -> None:
     assert "a row of A comes when B's watermark passes ts" in explained
     assert "B: kept until A's watermark passes n + 6 and B's watermark passes n + 6" in explained
     assert "an ASOF JOIN: each row of A with the last row" in streams.session.explain(STATEMENTS["later"][0])
+
+
+@pytest.mark.long
+def test_of_rows_of_one_instant_the_least_is_taken_as_spark_orders_them(session: wjoin.Session) -> None:
+    chance = random.Random(5)
+    values = {
+        "d DOUBLE": [None, float("nan"), -0.5, 2.0, float("-inf")],
+        "s STRING": [None, "", "a", "Z", "é"],
+        "b BOOLEAN": [None, True, False],
+        "x DECIMAL(5, 2)": [None, Decimal("-1.50"), Decimal("2.00")],
+        "y DATE": [None, date(1960, 1, 2), date(2024, 1, 1)],
+        "z BINARY": [None, b"", b"\x00\xff"],
+        "i INT": [None, -3, 7],
+    }
+    rows = [(n % 40, 0, *(chance.choice(each) for each in values.values())) for n in range(2000)]
+    session.spark.createDataFrame(rows, f"k INT, t BIGINT, {', '.join(values)}").createOrReplaceTempView(
+        "ties"
+    )
+    session.spark.range(40).selectExpr("int(id) AS k", "0L AS t").createOrReplaceTempView("keys")
+    found = session.sql(
+        """SELECT B.* FROM keys WATERMARK t DELAY OF 0 AS A ASOF JOIN ties WATERMARK t DELAY OF 0 AS B
+           MATCH_CONDITION (A.t >= B.t) ON A.k = B.k ORDER BY B.k"""
+    )
+    least = session.spark.sql("SELECT min(struct(*)) AS least FROM ties GROUP BY k ORDER BY least.k")
+    assert repr(found.collect()) == repr(least.select("least.*").collect())
