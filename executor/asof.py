@@ -147,7 +147,8 @@ class NearestJoin(_EveryRow):
         own, runs = partial.times[0], partial.pieces[step.input].runs
         least = np.full(len(partial), FARTHEST)
         instants = np.full(len(partial), GREATEST)
-        nearest = [self._instants(own, run.times[0], each) for run, each in zip(runs, found, strict=True)]
+        places = [self._places(own, run.times[0], each) for run, each in zip(runs, found, strict=True)]
+        nearest = [run.times[0][each] for run, each in zip(runs, places, strict=True)]
         for each, times in zip(found, nearest, strict=True):
             least[each.tuples] = np.minimum(least[each.tuples], _gaps(own[each.tuples], times))
         for each, times in zip(found, nearest, strict=True):
@@ -156,25 +157,25 @@ class NearestJoin(_EveryRow):
             tuples = each.tuples[near]
             instants[tuples] = np.minimum(instants[tuples], times[near])
         kept = []
-        for run, each, times in zip(runs, found, nearest, strict=True):
+        for run, each, at, times in zip(runs, found, places, nearest, strict=True):
             here = times == instants[each.tuples]
-            first, last, times = each.first[here], each.last[here], times[here]
-            first = first_at_least(run.times[0], first, last, times)
-            last = first_above(run.times[0], first, last, times)
+            first, last = _around(run.times[0], each.first[here], each.last[here], at[here])
             kept.append(Candidates(each.tuples[here], first, last))
         return kept
 
-    def _instants(self, own: Int64Array, times: Int64Array, found: Candidates) -> Int64Array:
-        """Return the instant of a run that is nearest to each of some tuples with candidates in it."""
+    def _places(self, own: Int64Array, times: Int64Array, found: Candidates) -> Int64Array:
+        """Return a row of a run that is nearest to each of some tuples with candidates in it."""
         if self._join.nearest in (Nearest.AT_OR_BEFORE, Nearest.BEFORE):
-            return times[found.last - 1]
+            return found.last - 1
         if self._join.nearest is not Nearest.EITHER:
-            return times[found.first]
+            return found.first
         mine = own[found.tuples]
         after = first_above(times, found.first, found.last, mine)
-        earlier, later = times[np.maximum(after - 1, found.first)], times[np.minimum(after, found.last - 1)]
-        nearest: Int64Array = np.where(_gaps(mine, earlier) <= _gaps(mine, later), earlier, later)
-        return nearest
+        earlier, later = np.maximum(after - 1, found.first), np.minimum(after, found.last - 1)
+        places: Int64Array = np.where(
+            _gaps(mine, times[earlier]) <= _gaps(mine, times[later]), earlier, later
+        )
+        return places
 
     def _least_of(self, found: Combinations) -> Combinations:
         """Return one of the combinations of each row: the nearest, of several of one instant the least."""
@@ -201,6 +202,16 @@ class NearestJoin(_EveryRow):
         order = np.lexsort((*reversed(keys), group))
         least: Int64Array = order[np.append(True, np.diff(group[order]) != 0)]
         return least
+
+
+def _around(
+    times: Int64Array, first: Int64Array, last: Int64Array, places: Int64Array
+) -> tuple[Int64Array, Int64Array]:
+    """Return in which part of ranges of ascending times those stand that are at some places: mostly alone."""
+    begin = places.copy()
+    tied = np.flatnonzero((places > first) & (times[places - 1] == times[places]))
+    begin[tied] = first_at_least(times, first[tied], places[tied], times[places[tied]])
+    return begin, first_above(times, places + 1, last, times[places])
 
 
 def _ranks(values: pa.Array) -> Iterator[npt.NDArray[np.generic]]:
