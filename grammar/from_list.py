@@ -20,6 +20,9 @@ from wjoin.grammar.syntax import (
 )
 from wjoin.grammar.tokens import Kind, identifier, is_name
 
+MATCH_CONDITION = "MATCH_CONDITION"
+"""The word after which the condition of an ASOF JOIN stands."""
+
 _NO_ALIAS = frozenset(
     """
     ANTI AS ASOF CROSS EXCEPT FOR FULL INNER INTERSECT JOIN LATERAL LEFT MATCH_CONDITION MATCH_RECOGNIZE MINUS
@@ -151,7 +154,7 @@ def _instead(words: Sequence[str]) -> str:
 def _match(code: Code, place: int, end: int, asof: Span) -> tuple[MatchCondition, int]:
     """Return the MATCH_CONDITION at a place, and the place after it. Raises WJ223 where there is none."""
     opening = place + 1
-    if code.word(place) != "MATCH_CONDITION" or code.mark(opening) != "(" or opening >= end:
+    if code.word(place) != MATCH_CONDITION or code.mark(opening) != "(" or opening >= end:
         remedy = "write one before ON: MATCH_CONDITION (A.ts >= B.ts)"
         raise WJoinError("WJ223", "an ASOF JOIN has no MATCH_CONDITION", span=asof, help=remedy)
     after = code.after(opening)

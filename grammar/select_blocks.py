@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.from_list import MATCH_CONDITION
 from wjoin.grammar.lookahead import CLAUSE_WORDS, is_strong
 from wjoin.grammar.nesting import MAXIMAL_DEPTH, Code, refuse_unclosed, too_deep
-from wjoin.grammar.select_parts import MATCH_CONDITION, divide, has_asof, is_from, read_block
+from wjoin.grammar.select_parts import divide, has_asof, is_from, read_block
 from wjoin.grammar.spans import Span
 from wjoin.grammar.stack import room
 from wjoin.grammar.syntax import SelectBlock

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from wjoin.grammar.clauses import SyntaxSlip, read_clause
 from wjoin.grammar.errors import WJoinError
-from wjoin.grammar.from_list import Sources, is_lateral_view, read_laterals, read_sources
+from wjoin.grammar.from_list import MATCH_CONDITION, Sources, is_lateral_view, read_laterals, read_sources
 from wjoin.grammar.hints import read_hints
 from wjoin.grammar.lookahead import CLAUSE_WORDS, has_shape, is_strong, names_window, starts_clause
 from wjoin.grammar.nesting import QUERY_WORDS, Code
@@ -14,7 +14,6 @@ from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import Conjunct, SelectBlock, WindowCondition
 from wjoin.grammar.tokens import Kind, is_name
 
-MATCH_CONDITION = "MATCH_CONDITION"
 _TAIL_BY = frozenset({"GROUP", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE"})
 _TAIL_WORDS = frozenset({"HAVING", "QUALIFY", "LIMIT", "OFFSET"})
 _CONNECTORS = frozenset({"AND", "OR", "NOT", "ON", "WHERE"})
