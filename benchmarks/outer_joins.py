@@ -1,4 +1,4 @@
-"""Outer and anti joins of two streams, of which one row in ten has no partner, against inner ones.
+"""Outer, anti and ASOF joins of two streams, of which one row in ten has no partner, against inner ones.
 
     python benchmarks/outer_joins.py --rows 300000 --batches 8
 
@@ -29,9 +29,9 @@ from ways import add_ways, in_a_process
 
 import wjoin
 
-KINDS = {"inner": "JOIN", "left": "LEFT JOIN", "anti": "LEFT ANTI JOIN"}
-WAYS = ("wjoin inner", "spark inner", "wjoin left", "spark left", "wjoin anti")
-"""Spark has no anti join of two streams in all its versions."""
+KINDS = {"inner": "JOIN", "left": "LEFT JOIN", "anti": "LEFT ANTI JOIN", "asof": "LEFT ASOF JOIN"}
+WAYS = ("wjoin inner", "spark inner", "wjoin left", "spark left", "wjoin anti", "wjoin asof")
+"""Spark has no anti join of two streams in all its versions, and no ASOF join."""
 
 WINDOW = 10
 """Seconds within which a partner comes."""
@@ -140,7 +140,8 @@ def _wjoin(options: argparse.Namespace, kind: str, settings: dict[str, str]) -> 
     columns = (
         "a.id, a.ts, a.payload" if kind == "anti" else "a.id, a.ts, a.payload, b.ts AS b_ts, b.payload AS b"
     )
-    text = f"""INSERT INTO out SELECT {columns} FROM a {KINDS[kind]} b ON a.id = b.id
+    match = "MATCH_CONDITION (NEAREST)" if kind == "asof" else ""
+    text = f"""INSERT INTO out SELECT {columns} FROM a {KINDS[kind]} b {match} ON a.id = b.id
                WINDOW (a, b) = {WINDOW} SECONDS"""
 
     def work(folder: Path) -> tuple[Any, int]:

@@ -23,7 +23,7 @@ from wjoin.planner.plan.physical import Join, Stage
 
 def preserved_inputs(stage: Stage) -> tuple[int, ...]:
     """Return the numbers of the inputs whose rows have marks."""
-    if not isinstance(stage, Join):
+    if not isinstance(stage, Join) or stage.nearest is not None:
         return ()
     return tuple(n for n in range(len(stage.inputs)) if n in stage.kind.preserved)
 

@@ -20,6 +20,7 @@ from wjoin.executor.partners import preserved_inputs
 from wjoin.executor.state.kept_rows import watermark
 from wjoin.executor.state.manifest import Manifest
 from wjoin.executor.state.writing import Writing
+from wjoin.grammar.join_kinds import JoinKind
 from wjoin.planner.plan.ahead import greatest_time
 from wjoin.planner.plan.edges import reached_by
 from wjoin.planner.plan.physical import Join, PhysicalPlan, Stage
@@ -77,9 +78,10 @@ def _ended(plan: PhysicalPlan, number: int, before: Manifest, seen: Mapping[int,
     """Return how far streams have come for which rows without a partner have waited, when all have ended."""
     found: dict[int, int] = {}
     stage = plan.stages[number]
-    preserved = preserved_inputs(stage) if isinstance(stage, Join) and stage.kind.alone else ()
+    kind = stage.kind if isinstance(stage, Join) else JoinKind.INNER
+    waiting = (0,) if kind.asof else preserved_inputs(stage) if kind.alone else ()
     writing = before.writing or Writing.first(plan, stage)
-    for each in (rule for place in preserved for rule in writing.retentions[place]):
+    for each in (rule for place in waiting for rule in writing.retentions[place]):
         ends = [seen[member] + far for member, far in each.distances if far is not None and member in seen]
         # A row that would wait for ever is decided as well: no row can be in time for it any more.
         if ends or not each.ends:

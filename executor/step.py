@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from wjoin.executor.arrivals import Arrivals
+from wjoin.executor.asof import ENDED, NearestJoin, Waiting
 from wjoin.executor.blocks import concatenate
 from wjoin.executor.combinations import Assembler, Combinations
 from wjoin.executor.counts import Counts, count_spread, count_state
@@ -178,7 +179,8 @@ class StageLogic:
         counted: Report,
     ) -> Iterator[tuple[Probe, Combinations]]:
         """Yield every combination with at least one new row, each once, as the probes of the stage say."""
-        join = MultiwayJoin(
+        asof = isinstance(self.stage, Join) and self.stage.nearest is not None
+        join = (NearestJoin if asof else MultiwayJoin)(
             self.plan, self.number, counted, predicates=self.predicates, statement=self.statement
         )
         filters = [
@@ -204,6 +206,7 @@ class StageLogic:
         """Yield the results over complete inputs: no state, nothing is late."""
         logic = self._with(self.stage.kernels[0])
         working: list[list[SortedRun]] = [[] for _ in logic.stage.inputs]
+        waiting = Waiting.of(logic.stage, logic.shapes)
         for stretch in stretches(arrivals.blocks, logic.shapes, self.stretch, arrivals.spool):
             if stretch.later is not None and not logic.plan.streaming:
                 # Rows of one stretch meet those of the next ones.
@@ -213,7 +216,10 @@ class StageLogic:
                 known = logic.shapes
                 logic = self._suited(logic, new)
                 new = logic._arranged(new, known)
-            yield from logic._results(working, new, counts)
+            if waiting is None:
+                yield from logic._results(working, new, counts)
+            else:
+                yield from logic._decided(waiting, working, new, counts, stretch.later, ENDED)
             if stretch.later is not None:
                 working = logic._working(working, new.stored, stretch.later, arrivals.spool)
 
@@ -278,10 +284,15 @@ class StageLogic:
         if arrivals.ended and partners.kind.alone:
             for number in partners.inputs:
                 keepers[number] = self._keeper(writing, number, self._marks(seen), ended=True)
+        before, passed = (self._mark(self.stage.members[-1], each) for each in (manifest.seen, seen))
+        waiting = Waiting.of(self.stage, shapes, before)
         for stretch in stretches(arrivals.blocks, shapes, cutting.stretch, arrivals.spool):
             new = self._new(stretch.blocks, counts, manifest.seen)
             count_spread(self.plan, self.stage, self.shapes, new.probing, counts)
-            yield from self._results(working, new, counts, partners)
+            if waiting is None:
+                yield from self._results(working, new, counts, partners)
+            else:
+                yield from self._decided(waiting, working, new, counts, stretch.later, passed)
             if stretch.later is None:
                 break
             for number, keeper in enumerate(keepers):
@@ -370,7 +381,7 @@ class StageLogic:
         working: Sequence[Sequence[SortedRun]],
         new: _New,
         counts: Counts,
-        partners: Partners | None = None,
+        partners: Partners | Waiting | None = None,
     ) -> Iterator[Made]:
         """Yield the results of new rows with those that are there, and count them; and what is passed on.
 
@@ -388,6 +399,26 @@ class StageLogic:
             to = self._destination(probe)
             for block in self.assembler(probe).blocks(found):
                 yield from self._made(block, None if to is None else to[1], _joined(probe))
+
+    def _decided(
+        self,
+        waiting: Waiting,
+        working: Sequence[Sequence[SortedRun]],
+        new: _New,
+        counts: Counts,
+        later: int | None,
+        mark: int | None,
+    ) -> Iterator[Made]:
+        """Yield the results of those rows of an ASOF join's first input that are decided now.
+
+        ``mark``: the watermark of the second input, ``later``: the least time of rows in later stretches.
+        """
+        least = mark if mark is None or later is None else min(mark, later)
+        due = waiting.due(working[0], new.probing[0], least)
+        new.probing[0] = due
+        yield from self._results(working, new, counts, waiting)
+        if due is not None and waiting.kind.alone:
+            yield from self._by_themselves(0, due, waiting.without, counts)
 
     def _by_themselves(
         self, number: int, run: SortedRun, chosen: BoolArray, counts: Counts

@@ -10,13 +10,23 @@ from wjoin.grammar.join_kinds import KINDS, JoinKind
 from wjoin.grammar.nesting import QUERY_WORDS, Code
 from wjoin.grammar.result_reads import clause_end
 from wjoin.grammar.spans import Span
-from wjoin.grammar.syntax import FromItem, Identifier, LateralView, UsingColumns, Watermark
+from wjoin.grammar.syntax import (
+    FromItem,
+    Identifier,
+    LateralView,
+    MatchCondition,
+    UsingColumns,
+    Watermark,
+)
 from wjoin.grammar.tokens import Kind, identifier, is_name
+
+MATCH_CONDITION = "MATCH_CONDITION"
+"""The word after which the condition of an ASOF JOIN stands."""
 
 _NO_ALIAS = frozenset(
     """
-    ANTI AS ASOF CROSS EXCEPT FOR FULL INNER INTERSECT JOIN LATERAL LEFT MATCH_RECOGNIZE MINUS NATURAL ON
-    PIVOT RIGHT SEMI TABLESAMPLE UNION UNPIVOT USING WHERE WITH
+    ANTI AS ASOF CROSS EXCEPT FOR FULL INNER INTERSECT JOIN LATERAL LEFT MATCH_CONDITION MATCH_RECOGNIZE MINUS
+    NATURAL ON PIVOT RIGHT SEMI TABLESAMPLE UNION UNPIVOT USING WHERE WITH
     """.split()
 )
 _NOT_A_STREAM = {
@@ -42,8 +52,8 @@ class Sources(NamedTuple):
 def read_sources(code: Code, start: int, end: int) -> Sources:
     """Return the FROM list of the tokens ``start`` (after FROM) to before ``end``.
 
-    Raises WJ107 for a kind of join, WJ108 for a relation, and WJ103 and its kin for a
-    watermark clause, that cannot take part in a window join.
+    Raises WJ107 for a kind of join, WJ108 for a relation, WJ223 for an ASOF JOIN, and WJ103 and its kin for
+    a watermark clause, that cannot take part in a window join.
     """
     item, place = _item(code, start, end)
     items = [item]
@@ -59,7 +69,10 @@ def read_sources(code: Code, start: int, end: int) -> Sources:
         after, kind = _join(code, place)
         crossed = code.word(place) == "CROSS"
         item, place = _item(code, after, end)
-        items.append(replace(item, crossed=crossed, kind=kind))
+        match = None
+        if kind.asof:
+            match, place = _match(code, place, end, code.tokens[after - 2].span)
+        items.append(replace(item, crossed=crossed, kind=kind, match=match))
         if code.word(place) == "ON" and place < end:
             stop = _condition_end(code, place + 1, end)
             conditions.append((len(items) - 1, place + 1, stop))
@@ -134,10 +147,19 @@ def _instead(words: Sequence[str]) -> str:
         kind = " ".join(word for word in words if word != "NATURAL")
         return f"name the common columns: {kind}{' ' if kind else ''}JOIN … USING (column, …)"
     if "ASOF" in words:
-        return (
-            "use JOIN … ON, but it returns a row for every match inside the window, not only the nearest one"
-        )
+        return "use ASOF JOIN or LEFT ASOF JOIN"
     return "use JOIN … ON"
+
+
+def _match(code: Code, place: int, end: int, asof: Span) -> tuple[MatchCondition, int]:
+    """Return the MATCH_CONDITION at a place, and the place after it. Raises WJ223 where there is none."""
+    opening = place + 1
+    if code.word(place) != MATCH_CONDITION or code.mark(opening) != "(" or opening >= end:
+        remedy = "write one before ON: MATCH_CONDITION (A.ts >= B.ts)"
+        raise WJoinError("WJ223", "an ASOF JOIN has no MATCH_CONDITION", span=asof, help=remedy)
+    after = code.after(opening)
+    span = code.span(place, after)
+    return MatchCondition(code.span(opening + 1, after - 1), asof, span=span), after
 
 
 def _not_a_source(code: Code, place: int) -> WJoinError:

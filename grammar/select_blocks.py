@@ -1,11 +1,12 @@
-"""Finds the SELECT blocks with a window clause at every depth of a statement."""
+"""Finds the SELECT blocks with a window clause, or an ASOF JOIN, at every depth of a statement."""
 
 from collections.abc import Iterator, Sequence
 
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.from_list import MATCH_CONDITION
 from wjoin.grammar.lookahead import CLAUSE_WORDS, is_strong
 from wjoin.grammar.nesting import MAXIMAL_DEPTH, Code, refuse_unclosed, too_deep
-from wjoin.grammar.select_parts import divide, is_from, read_block
+from wjoin.grammar.select_parts import divide, has_asof, is_from, read_block
 from wjoin.grammar.spans import Span
 from wjoin.grammar.stack import room
 from wjoin.grammar.syntax import SelectBlock
@@ -14,12 +15,12 @@ _SET_OPERATIONS = frozenset({"UNION", "INTERSECT", "EXCEPT", "MINUS", "SETMINUS"
 
 
 def find_blocks(code: Code, start: int = 0) -> tuple[SelectBlock, ...]:
-    """Return the outermost SELECT blocks with a window clause among the tokens, in text order.
+    """Return the outermost SELECT blocks that are window joins among the tokens, in text order.
 
     Raises WJ1xx and WJ210 for a clause, or the SELECT around it, that cannot be read.
     """
     end = len(code.tokens)
-    if not any(token.word in CLAUSE_WORDS for token in code.tokens):
+    if not any(token.word in CLAUSE_WORDS or token.word == MATCH_CONDITION for token in code.tokens):
         return ()
     if code.depth > MAXIMAL_DEPTH:
         _refuse_deep(code, start, end)
@@ -141,9 +142,9 @@ def _select(code: Code, start: int, end: int, withs: tuple[Span, ...]) -> list[S
     if from_ < 0:
         return _inside(code, start + 1, end, withs)
     parts = divide(code, start, from_, end)
-    if parts.clauses:
+    if parts.clauses or (parts.late < 0 and has_asof(code, parts)):
         refuse_unclosed(code)
-        nested = _inside(code, start + 1, end, withs, parts.clauses[0])
+        nested = _inside(code, start + 1, end, withs, *parts.clauses[:1])
         return [read_block(code, parts, withs, tuple(nested))]
     if parts.late >= 0:
         raise WJoinError(

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from wjoin.grammar.clauses import SyntaxSlip, read_clause
 from wjoin.grammar.errors import WJoinError
-from wjoin.grammar.from_list import Sources, is_lateral_view, read_laterals, read_sources
+from wjoin.grammar.from_list import MATCH_CONDITION, Sources, is_lateral_view, read_laterals, read_sources
 from wjoin.grammar.hints import read_hints
 from wjoin.grammar.lookahead import CLAUSE_WORDS, has_shape, is_strong, names_window, starts_clause
 from wjoin.grammar.nesting import QUERY_WORDS, Code
@@ -143,18 +143,24 @@ def _is_tail(code: Code, place: int) -> bool:
     return names_window(code, place)
 
 
+def has_asof(code: Code, parts: Parts) -> bool:
+    """Return whether the FROM list of a SELECT has an ASOF JOIN with a MATCH_CONDITION."""
+    words = [code.word(place) for place in code.level(parts.from_, parts.sources_end)]
+    return MATCH_CONDITION in words and ("ASOF", "JOIN") in pairwise(words)
+
+
 def read_block(
     code: Code, parts: Parts, withs: tuple[Span, ...], nested: tuple[SelectBlock, ...]
 ) -> SelectBlock:
-    """Return the block of a SELECT with a window clause, given the blocks inside it.
+    """Return the block of a SELECT with a window clause or an ASOF JOIN, given the blocks inside it.
 
     Raises WJ1xx and WJ210 for what cannot be read.
     """
     _refuse_emit(code, parts)
     _refuse_second(code, parts)
     _refuse_late_lateral(code, parts)
-    clause, clause_end = parts.clauses[0]
-    if code.mark(clause - 1) == ",":
+    clause, clause_end = parts.clauses[0] if parts.clauses else (parts.sources_end, parts.sources_end)
+    if parts.clauses and code.mark(clause - 1) == ",":
         span = code.span(clause - 1, clause + 1)
         remedy = "leave out the comma"
         raise WJoinError("WJ101", "a comma precedes the window clause", span=span, help=remedy)
@@ -166,7 +172,7 @@ def read_block(
         remedy = "name columns, or write *"
         raise WJoinError("WJ210", "a SELECT has no columns", span=code.tokens[parts.select].span, help=remedy)
     sources = read_sources(code, parts.from_ + 1, parts.sources_end)
-    window = _window(code, clause, clause_end)
+    window = _window(code, clause, clause_end) if parts.clauses else None
     span = code.span(parts.select, parts.end)
     source = code.span(parts.from_, parts.tail)
     return SelectBlock(
@@ -188,7 +194,7 @@ def read_block(
 
 def _refuse_emit(code: Code, parts: Parts) -> None:
     """Raise WJ210 for the EMIT CHANGES of other streaming dialects."""
-    for place in code.level(parts.clauses[0][0], parts.end):
+    for place in code.level(parts.sources_end, parts.end):
         if code.word(place) == "EMIT" and code.word(place + 1) in ("CHANGES", "FINAL"):
             raise WJoinError(
                 "WJ210",

@@ -153,6 +153,17 @@ class Watermark(Node):
 
 
 @dataclass(frozen=True)
+class MatchCondition(Node):
+    """``MATCH_CONDITION (…)`` of an ASOF JOIN; ``condition``: what is in the parentheses.
+
+    ``asof`` is the word ASOF.
+    """
+
+    condition: Span
+    asof: Span
+
+
+@dataclass(frozen=True)
 class FromItem(Node):
     """One relation of a FROM list.
 
@@ -161,7 +172,7 @@ class FromItem(Node):
     ``parts`` are the parts of a plain table name, empty for all else, which then has an
     alias. ``streaming`` says whether the word STREAM
     stands before it; it is not in ``relation``. ``crossed``: it is joined by CROSS JOIN. ``kind`` is that
-    of the join with the items before.
+    of the join with the items before, ``match`` its MATCH_CONDITION.
     """
 
     relation: Span
@@ -171,6 +182,7 @@ class FromItem(Node):
     streaming: bool = False
     crossed: bool = False
     kind: JoinKind = JoinKind.INNER
+    match: MatchCondition | None = None
 
 
 @dataclass(frozen=True)
@@ -212,14 +224,14 @@ class Conjunct:
 
 @dataclass(frozen=True)
 class SelectBlock:
-    """A SELECT that has a window clause.
+    """A SELECT that has a window clause, or an ASOF JOIN, which needs none over tables.
 
     Spans index the whole source text. ``source`` runs from FROM to the end of the window
     clause or the WHERE predicate, whichever comes last: the piece that the join replaces.
     ``conjuncts`` are those of every ON, then those of WHERE. ``withs`` are the
     WITH clauses in scope, outermost first, each from WITH to before the body that uses it.
     ``nested`` are the blocks inside this one (subqueries in FROM or elsewhere). ``laterals`` are the LATERAL
-    VIEWs before and behind the window clause.
+    VIEWs before and behind the window clause. ``window_span`` is empty where there is none.
     """
 
     span: Span
@@ -227,7 +239,7 @@ class SelectBlock:
     hints: tuple[Hint, ...]
     items: tuple[FromItem, ...]
     using: tuple[UsingColumns, ...]
-    window: WindowCondition
+    window: WindowCondition | None
     window_span: Span
     conjuncts: tuple[Conjunct, ...]
     source: Span

@@ -8,6 +8,7 @@ from wjoin.grammar.canonical import canonical
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import SelectBlock
 from wjoin.planner.bind.binding import BoundSelect, bind, static_relations
+from wjoin.planner.bind.match_condition import match_bounds
 from wjoin.planner.bind.select_list import ResultColumn
 from wjoin.planner.bind.written import Written, numbered
 from wjoin.planner.catalog import WHOLE, Relation, Types
@@ -119,8 +120,9 @@ def _bound(request: Request) -> Planning:
         must_connect=any(each.streaming for each in relations),
         timeless=timeless,
         static=sorted(static - timeless),
+        also=match_bounds(bound.nearest, block.items),
     )
-    bound = replace(bound, tree=arranged_tree(bound, graph, block.window))
+    bound = replace(bound, tree=arranged_tree(bound, graph, block))
     graph = graph_of(graph, bound.tree)
     asked = [each.read for each in bound.conjuncts if isinstance(each, PredicateCall)]
     calls = tuple(tried(each, request.trials) for each in asked)

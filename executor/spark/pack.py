@@ -91,7 +91,7 @@ class Pack:
             kept = self._unshed(self.shedder, decided, kept, counted)
         tuples = kept.select(self.columns)
         yield messages.batch(list(messages.routed(self.router, tuples, whole=whole)))
-        if everything or not streaming:
+        if everything:
             return
         gone = pc.invert(joinable)
         if self.alone:
@@ -99,7 +99,8 @@ class Pack:
             rows = block.filter(alone).select(self.columns)
             yield messages.batch(list(self._anywhere(rows, Role.ALONE)))
             gone = pc.and_not(gone, alone)
-        yield from self._removed(times.filter(gone).drop_null())
+        if streaming:
+            yield from self._removed(times.filter(gone).drop_null())
 
     def told(self, counted: Report) -> Iterator[messages.Message]:
         """Yield what tells the workers what was counted, and how far the stream has come."""

@@ -105,6 +105,8 @@ def _of_outer(plan: PhysicalPlan, stage: Stage) -> dict[str, Any]:
     if stage.windows is not None:
         found["own"] = [list(row) for row in stage.windows.tables[Clock.TIME]]
         found |= {"asked": sorted(stage.asked), "gates": sorted(stage.gates)}
+    if stage.nearest is not None:
+        found |= {"nearest": stage.nearest.value, "tied": [list(each) for each in stage.tied]}
     return found
 
 

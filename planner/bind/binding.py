@@ -4,11 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.join_kinds import Nearest
 from wjoin.grammar.join_tree import JoinTree
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import FromItem, LateralView, SelectBlock
 from wjoin.grammar.tokens import Kind, scan
 from wjoin.planner.bind.event_time import EventTimes, event_times
+from wjoin.planner.bind.match_condition import nearest_row
 from wjoin.planner.bind.outer_joins import about_absent, absent_items, refuse_undecided, tree_of
 from wjoin.planner.bind.select_list import Reads, ResultColumn, bind_select_list, bind_tail
 from wjoin.planner.bind.written import Written
@@ -33,7 +35,8 @@ class BoundSelect:
     """A bound block.
 
     ``reads`` are the columns that the rest of the statement takes from the join, ``outputs`` the columns of
-    its result, ``laterals`` the texts of the LATERAL VIEWs over the joined rows; ``tree`` are the joins.
+    its result, ``laterals`` the texts of the LATERAL VIEWs over the joined rows; ``tree`` are the joins,
+    ``nearest`` the row that an ASOF JOIN takes.
     """
 
     sources: tuple[ScopeItem, ...]
@@ -45,6 +48,7 @@ class BoundSelect:
     outputs: tuple[ResultColumn, ...]
     tree: JoinTree
     laterals: tuple[str, ...] = ()
+    nearest: Nearest | None = None
 
     def join_of(self, conjunct: Conjunct) -> int:
         """Return the number of the join that a condition belongs to, -1 for those of the base."""
@@ -61,7 +65,7 @@ def bind(
 ) -> BoundSelect:
     """Bind a block, its conditions in the order of ``before``.
 
-    Raises WJ108, WJ114, WJ201 to WJ210, WJ213, WJ217, WJ221 and the errors of durations.
+    Raises WJ108, WJ114, WJ201 to WJ210, WJ213, WJ217, WJ221, WJ223 and the errors of durations.
     """
     sources = _sources(text, block.items, relations)
     times = event_times(text, sources, parameters, block.window)
@@ -106,6 +110,7 @@ def bind(
         outputs=outputs,
         laterals=laterals,
         tree=tree,
+        nearest=nearest_row(text, inside, times),
     )
 
 

@@ -38,7 +38,7 @@ EventTimes = tuple[EventTime | None, ...]
 
 
 def event_times(
-    text: str, sources: Sequence[ScopeItem], parameters: Mapping[str, object], window: WindowCondition
+    text: str, sources: Sequence[ScopeItem], parameters: Mapping[str, object], window: WindowCondition | None
 ) -> EventTimes:
     """Return the event time of each source.
 
@@ -46,7 +46,7 @@ def event_times(
     before the only timestamp column. A table without any of these that no window names has none, where two
     others have one. Raises WJ202, WJ205 to WJ208 and the errors of durations.
     """
-    named = names_in_window(window)
+    named = None if window is None else names_in_window(window)
     timeless = {each.number for each in sources if _is_timeless(each, named)}
     if len(sources) - len(timeless) < 2:
         timeless = set()

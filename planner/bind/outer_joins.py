@@ -33,7 +33,7 @@ def tree_of(text: str, sources: Sequence[ScopeItem], static: Collection[int], bl
 def absent_items(sources: Sequence[ScopeItem], block: SelectBlock) -> frozenset[int]:
     """Return the numbers of the streams that a path names with NOT. Raises WJ107 for one that is joined."""
     found = set()
-    for name in absent_streams(block.window):
+    for name in absent_streams(block.window) if block.window is not None else ():
         for each in sources:
             if name.matches(each.name):
                 found.add(each.number)
@@ -71,22 +71,32 @@ def _refuse_unsupported(
     text: str, sources: Sequence[ScopeItem], static: Collection[int], block: SelectBlock, join: LaterJoin
 ) -> None:
     kind, span = join.kind, sources[join.item].item.span
+    if kind.asof and len(sources) > 2:
+        remedy = (
+            "join the others in a subquery with a window clause of its own, or in a view, and name it here"
+        )
+        message = f"{kind.words} with a window clause joins two relations, not {len(sources)}"
+        raise WJoinError("WJ107", message, span=span, help=remedy)
+    if block.window is None and any(each.relation.streaming for each in sources):
+        first, second = (each.name for each in sources)
+        message = f"{kind.words} of streams needs a window, in which the nearest row is looked for"
+        raise WJoinError("WJ107", message, span=span, help=f"add one: WINDOW ({first}, {second}) = …")
     if static:
         name = sources[min(static)].name
-        message = f"a {kind.value} JOIN with a window clause joins streams, or tables with event times"
+        message = f"{kind.words} with a window clause joins streams, or tables with event times"
         raise WJoinError("WJ107", message, span=span, help=f"leave the window clause out for {name}")
     if any(each.relation.site is not None for each in sources):
-        message = f"a {kind.value} JOIN with a window clause cannot read a stream at a site"
+        message = f"{kind.words} with a window clause cannot read a stream at a site"
         raise WJoinError("WJ107", message, span=span, help="read the stream from where all of it is")
     if kind not in _LEFT_MAY_MISS:
         return
     using = next((each for each in block.using if each.right == join.item), None)
     if using is not None:
-        message = f"USING is not supported in a {kind.value} JOIN with a window clause"
+        message = f"USING is not supported in {kind.words} with a window clause"
         raise WJoinError("WJ107", message, span=using.span, help="write ON A.x = B.x")
     before = sources[: join.item]
     if any(comma_between(text, *pair) for pair in pairwise(before)):
-        message = f"a {kind.value} JOIN follows a comma, and so joins only what comes after it"
+        message = f"{kind.words} follows a comma, and so joins only what comes after it"
         raise WJoinError("WJ107", message, span=span, help="write JOIN in the place of the comma")
 
 
@@ -107,17 +117,18 @@ def refuse_undecided(tree: JoinTree, conjunct: Conjunct, span: Span, sources: Se
     kind = next((each.kind for each in tree.joins[max(0, place) :] if _decides(each, place, tree)), None)
     if kind is None:
         return
-    if streaming and isinstance(conjunct.read, ReadCondition) and is_exact(conjunct.read.expression):
+    ours = streaming or kind.asof
+    if ours and isinstance(conjunct.read, ReadCondition) and is_exact(conjunct.read.expression):
         return
     why = conjunct.read.what if isinstance(conjunct.read, Unread) else "a FLOAT or a DECIMAL"
-    if not streaming:
+    if not ours:
         declared = any(each.column.declared is not None for each in conjunct.columns)
         if not declared and not conjunct.matches:
             return
         why = "a column of type CHAR" if declared else "a match function"
     raise WJoinError(
         "WJ107",
-        f"a {kind.value} JOIN{' of streams' if streaming else ''} cannot decide this condition of ON: {why}",
+        f"{kind.words}{' of streams' if streaming else ''} cannot decide this condition of ON: {why}",
         span=span,
         help="compare columns of one type, or compute the values in a subquery",
     )

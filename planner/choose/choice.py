@@ -136,16 +136,17 @@ def _of_outer(
     ``places``: where the rows of its inner joins may lie.
     """
     method, bounds, route = wishes.get("METHOD"), wishes.get("BOUNDS"), wishes.get("ROUTE")
-    only = Method.MULTIWAY if streaming else Method.NATIVE
-    kind = plan.kind.value
-    if not streaming and refusal is not None:
-        raise WJoinError("WJ107", f"a {kind} JOIN of tables is Spark's own: {refusal[0]}")
+    kind, asof = plan.kind.words, plan.kind.asof
+    ours = streaming or asof
+    only = Method.MULTIWAY if ours else Method.NATIVE
+    if not ours and refusal is not None:
+        raise WJoinError("WJ107", f"{kind} of tables is Spark's own: {refusal[0]}")
     if method is not None and method.part != only.value and method.span is not None:
-        raise method.refused(f"Spark's own joins run a {kind} JOIN of tables", "leave it out")
+        raise method.refused(f"Spark's own joins run {kind} of tables", "leave it out")
     if bounds is not None and bounds.part != Bounds.EXACT.value and bounds.span is not None:
-        raise bounds.refused(f"a {kind} JOIN needs exact bounds to decide", "leave it out")
+        raise bounds.refused(f"{kind} needs exact bounds to decide", "leave it out")
     if route is not None and route.span is not None:
-        raise route.refused(f"a {kind} JOIN needs all partners of a row on one worker", "leave it out")
+        raise route.refused(f"{kind} needs all partners of a row on one worker", "leave it out")
     algorithm = wishes.get("ALGORITHM")
     if algorithm is not None and algorithm.span is None:
         # What a session prefers is for joins that can have it.
@@ -157,9 +158,13 @@ def _of_outer(
         else tuple(each for each in own if all(KERNELS[name].order is Order.KEY for name in each))
         for stage, own in zip(plan.stages, _kernels(algorithm, plan.stages), strict=True)
     )
-    if streaming and algorithm is not None and not all(kernels):
+    if ours and algorithm is not None and not all(kernels):
         remedy = "use ALGORITHM(HW), or leave it out"
-        raise algorithm.refused(f"a {kind} JOIN needs rows in the order of their keys", remedy)
+        raise algorithm.refused(f"{kind} needs rows in the order of their keys", remedy)
+    union = wishes.get("PASSES")
+    passes = _passes(union, graph)
+    if asof and union is not None and union.span is not None and passes == (Passes.UNION,):
+        raise union.refused(f"{kind} looks for the nearest row of all alternatives", "leave it out")
     return Alternatives(
         (Bounds.EXACT,),
         kernels,
@@ -167,7 +172,7 @@ def _of_outer(
             own if _is_inner(stage) and streaming else (plain(stage),)
             for stage, own in zip(plan.stages, places, strict=True)
         ),
-        _passes(wishes.get("PASSES"), graph),
+        (Passes.HULL,) if asof else passes,
         (only,),
     )
 

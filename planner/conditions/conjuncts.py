@@ -193,7 +193,7 @@ def _after_outer(tree: JoinTree, written: syntax.Conjunct, streams: Collection[i
     inner = tree.kind is JoinKind.INNER
     if inner or written.on is not None or (streams and tree.optional.isdisjoint(streams)):
         return ""
-    return f"a condition of WHERE, after a {tree.kind.value} JOIN"
+    return f"a condition of WHERE, after {tree.kind.words}"
 
 
 def _meaning(

@@ -34,7 +34,7 @@ from wjoin.planner.plan.physical import (
     Scanned,
     Stage,
 )
-from wjoin.planner.plan.probes import kept_for
+from wjoin.planner.plan.probes import retention_within
 from wjoin.planner.plan.reach import reach
 from wjoin.planner.windows.bounds import Windows
 
@@ -173,11 +173,10 @@ def _kept(
     distances = reach(stage.bounds, hull, plan.staged)
     shifts = (np.zeros(SAMPLE), *offsets)
     latest = np.zeros(SAMPLE)
-    for other in kept_for(stage, number):
+    for rule in retention_within(stage, number, distances):
         ends = [
             np.full(SAMPLE, arrival.duration) if bound is None else bound + shift
-            for member, shift in zip(each.members, shifts, strict=True)
-            for bound in (distances.ahead(member, other),)
+            for (_, bound), shift in zip(rule.distances, shifts, strict=True)
         ]
-        latest = np.maximum(latest, np.minimum.reduce(ends) + plan.streams[other].delay)
+        latest = np.maximum(latest, np.minimum.reduce(ends) + plan.streams[rule.stream].delay)
     return float(np.maximum(0.0, latest - np.maximum.reduce(shifts)).mean())

@@ -175,6 +175,12 @@ class StagePlay:
             step, sample = self._step([first, *order[:place]], sample, number)
             steps.append(step)
         sample = sample.times_as_many(self._inside)
+        if self._asof:
+            # A row is joined to one.
+            (step,) = steps
+            near, most = min(step.matching, step.searches), sample.tuples
+            steps = [replace(step, matching=near, checked=near)]
+            sample = sample.times_as_many(min(1.0, step.searches / most) if most else 1.0)
         return ProbeEstimate(first, tuple(steps), sample.tuples), sample
 
     def _start(self, first: int) -> Sample:
@@ -279,9 +285,16 @@ class StagePlay:
         """Return up to when rows of an input are there when those of input ``first`` probe."""
         # Of new rows that meet in a hop, the later ones are those of later streams as often as not.
         turns: Sequence[int] = range(len(self._inputs))
+        if self._asof and self._arrival.streaming:
+            # A row waits for what it looks for.
+            return self._arrival.newest(1, 0) + self._inputs[first].kept
         if not isinstance(self._stage, Join):
             turns = [each.newest[0] for each in self._stage.inputs]
         return self._arrival.newest(turns[first], turns[number])
+
+    @property
+    def _asof(self) -> bool:
+        return isinstance(self._stage, Join) and self._stage.nearest is not None
 
     def _drawn(self, first: int, number: int, sample: Sample) -> tuple[dict[int, Floats], Floats]:
         """Return the times of tuples with those of a partial result that they meet, and the volume of these.

@@ -16,7 +16,7 @@ from wjoin.planner.explain.plan_words import alias_names, plain_words, plan_word
 from wjoin.planner.explain.stage_description import estimate_entry, join_entry, join_orders, stage_entry
 from wjoin.planner.figures import figure
 from wjoin.planner.plan.physical import Bounds, Method, Output, PhysicalPlan, Shipping, StreamScan
-from wjoin.planner.plan.reach import reach
+from wjoin.planner.plan.reach import Reach, reach
 from wjoin.planner.plan.to_come import is_dated, lags
 from wjoin.planner.planning import PlannedSelect
 from wjoin.planner.text.scope import quoted_if_needed
@@ -134,12 +134,22 @@ def _streams(planned: PlannedSelect) -> Iterator[doc.StreamEntry]:
             columns=tuple(column.output for column in scan.columns if column.output is not None),
             filters=scan.filters,
             undeclared=stream in planned.undeclared,
-            kept_for={plan.streams[other].alias: distances.ahead(stream, other) for other in others},
+            kept_for=_kept_for(plan, stream, distances, others),
             unbounded=alias_names(plan, [each for each in others if windows.between(stream, each) is None]),
             joined_by=_joined_by(scan) if plan.stages else (),
             idle_after=scan.idle_after,
             late_into=scan.late_into if plan.stages else "",
         )
+
+
+def _kept_for(
+    plan: PhysicalPlan, stream: int, distances: Reach, others: Sequence[int]
+) -> dict[str, int | None]:
+    """Return how much later than a row the watermarks of streams must be for it to be forgotten."""
+    if plan.kind.asof and others:
+        rules = plan.stages[-1].inputs[stream].retention
+        return {plan.streams[rule.stream].alias: rule.distances[0][1] for rule in rules}
+    return {plan.streams[other].alias: distances.ahead(stream, other) for other in others}
 
 
 def _joined_by(scan: StreamScan) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator, Sequence
 
-from wjoin.grammar.join_kinds import JoinKind
+from wjoin.grammar.join_kinds import JoinKind, Nearest
 from wjoin.grammar.plurals import listed
 from wjoin.parts.kernels.registry import KERNELS, meaning_of, name_of
 from wjoin.parts.kernels.runs import Order
@@ -99,7 +99,10 @@ def _kind(plan: PhysicalPlan, stage: Stage) -> Iterator[str]:
     """Yield what a join that is not an inner one gives, and when a row without a partner comes."""
     if not isinstance(stage, Join) or stage.kind is JoinKind.INNER:
         return
-    yield f"a {stage.kind.value} JOIN"
+    if stage.nearest is not None:
+        yield from _asof(plan, stage, stage.nearest)
+        return
+    yield stage.kind.words
     for number, each in enumerate(stage.inputs if plan.streaming else ()):
         if number not in stage.kind.preserved:
             continue
@@ -129,6 +132,28 @@ def _end(plan: PhysicalPlan, stream: int, far: int, *, several: bool) -> str:
     scan = plan.streams[stream]
     time = f"{scan.alias}.{scan.event_time}" if several else scan.event_time
     return f"{time} {'-' if far < 0 else '+'} {human(abs(far), plan.time_kind)}" if far else time
+
+
+def _asof(plan: PhysicalPlan, stage: Stage, nearest: Nearest) -> Iterator[str]:
+    """Yield which row of the second stream is joined to one of the first, and when that comes."""
+    first, second = (plan.streams[each.members[0]].alias for each in stage.inputs)
+    yield f"{plan.kind.words}: each row of {first} with the {_NEAREST[nearest].format(second=second)}"
+    if plan.streaming:
+        far = plan.windows.between(0, 1) or 0
+        if far == -1 and nearest is Nearest.BEFORE:
+            yield f"a row of {first} comes when {second}'s watermark reaches ts"
+        else:
+            shown = f" {'-' if far < 0 else '+'} {human(abs(far), plan.time_kind)}" if far else ""
+            yield f"a row of {first} comes when {second}'s watermark passes ts{shown}"
+
+
+_NEAREST = {
+    Nearest.AT_OR_BEFORE: "last row of {second} that is not later",
+    Nearest.BEFORE: "last row of {second} that is earlier",
+    Nearest.AT_OR_AFTER: "first row of {second} that is not earlier",
+    Nearest.AFTER: "first row of {second} that is later",
+    Nearest.EITHER: "nearest row of {second}, of two as near the earlier one",
+}
 
 
 def _route(stage: Stage) -> str:

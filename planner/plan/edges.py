@@ -150,10 +150,11 @@ def _columns(plan: PhysicalPlan, stage: Stage, place: int, read: set[str]) -> tu
 
 
 def operands(plan: PhysicalPlan, stage: Stage) -> Iterator[Operand]:
-    """Yield the scan columns that a stage reads itself: those of its conditions and keys."""
+    """Yield the scan columns that a stage reads itself: of its conditions and keys, and to choose by."""
     for check in stage.checks:
         yield from check.columns
-    yield from stage.gates if isinstance(stage, Join) else ()
+    if isinstance(stage, Join):
+        yield from (*stage.gates, *stage.tied)
     for source in stage.inputs:
         if source.key is not None:
             stream, code = source.key

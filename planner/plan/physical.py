@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 
-from wjoin.grammar.join_kinds import JoinKind
+from wjoin.grammar.join_kinds import JoinKind, Nearest
 from wjoin.parts.routes.route import Placement
 from wjoin.planner.plan.checks import Band, Check, Operand, of_kind
 from wjoin.planner.plan.steps import Probe
@@ -298,7 +298,8 @@ class Join(_Common):
     SQL over their aliases. In a tree of joins not all of which are inner ones it has ``windows`` of its own,
     and of a tuple that lacks a row of the streams ``asked`` it knows that it meets no other; nor does one of
     which a column of ``gates`` is not true. ``lags``: how much earlier than the watermarks that it waits for
-    its results may be.
+    its results may be. ``nearest``: which row of the second input an ASOF JOIN takes of one of the first; of
+    several rows of that instant the least one by the columns ``tied``.
     """
 
     kind: JoinKind = JoinKind.INNER
@@ -307,6 +308,8 @@ class Join(_Common):
     asked: frozenset[int] = frozenset()
     gates: tuple[Operand, ...] = ()
     lags: tuple[Retention, ...] = ()
+    nearest: Nearest | None = None
+    tied: tuple[Operand, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -315,6 +318,9 @@ class Join(_Common):
 
     def chains(self, number: int) -> tuple[tuple[int, ...], ...]:
         """Return the others: with one after the other new rows of an input make results."""
+        if self.nearest is not None and number > 0:
+            # No new row of the second stream begins a result: those of the first wait for it.
+            return ()
         return (tuple(other for other in range(len(self.inputs)) if other != number),)
 
 
@@ -449,7 +455,7 @@ class PhysicalPlan:
     @property
     def waits(self) -> bool:
         """Whether some results wait until nothing can change them: rows without a partner."""
-        return any(isinstance(stage, Join) and stage.kind.alone for stage in self.stages)
+        return any(isinstance(stage, Join) and stage.kind.waits for stage in self.stages)
 
     def needs(self, streams: Collection[int]) -> bool:
         """Return whether every result has rows of some streams, which come together."""

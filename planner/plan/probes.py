@@ -85,7 +85,7 @@ def chosen_orders(stage: Stage) -> Orders | None:
 def origins(stage: Stage, *, streaming: bool) -> Sequence[int]:
     """Return the inputs whose new rows begin results: of complete inputs the last one suffices."""
     size = len(stage.inputs)
-    if isinstance(stage, Join) and not streaming:
+    if isinstance(stage, Join) and stage.nearest is None and not streaming:
         return range(size - 1, size)
     return [number for number in range(size) if stage.chains(number)]
 
@@ -96,10 +96,30 @@ def retention(plan: PhysicalPlan, stage: Stage, each: StageEdge, bounds: Bounds)
     In a hop, for the new rows whose partial results come to meet them there.
     """
     distances = reach(bounds, windows_of(plan, stage), plan.staged)
+    return retention_within(stage, stage.inputs.index(each), distances)
+
+
+def retention_within(stage: Stage, number: int, distances: Reach) -> tuple[Retention, ...]:
+    """Return how long the rows of an input are kept, given how far rows look for others."""
+    if isinstance(stage, Join) and stage.nearest is not None:
+        return _retention_of_asof(number, distances.ahead(0, 1), distances.ahead(1, 0))
+    members = stage.inputs[number].members
     return tuple(
-        Retention(other, tuple((member, distances.ahead(member, other)) for member in each.members))
-        for other in kept_for(stage, stage.inputs.index(each))
+        Retention(other, tuple((member, distances.ahead(member, other)) for member in members))
+        for other in kept_for(stage, number)
     )
+
+
+def _retention_of_asof(number: int, ahead: int | None, back: int | None) -> tuple[Retention, ...]:
+    """Return how long the rows of an input of an ASOF JOIN are kept.
+
+    Those of the first one until they are decided: until the second one's watermark is ``ahead`` of them.
+    Those of the second one for rows of the first that may be ``back`` after them: to come, or waiting.
+    """
+    if number == 0:
+        return (Retention(1, ((0, ahead),)),)
+    waits = None if ahead is None or back is None else ahead + back
+    return Retention(0, ((1, back),)), Retention(1, ((1, waits),))
 
 
 def kept_for(stage: Stage, number: int) -> list[int]:
@@ -180,6 +200,7 @@ def step_to(
     new = [stream for stream in each.members if stream not in known]
     kernel = stage.kernels[0]
     exact = stage.bounds is Bounds.EXACT
+    both = bool(stage.chains(target))
     order = (
         _precedence(stage, joined, target) if meets is Rows.NEW and not isinstance(stage, Gather) else None
     )
@@ -187,7 +208,7 @@ def step_to(
         input=target,
         kernel=kernel,
         # New rows of two inputs meet once: as those of the later input begin results.
-        rows=Rows.OLD if meets is Rows.ALL and plan.streaming and target > joined[0] else meets,
+        rows=Rows.OLD if both and meets is Rows.ALL and plan.streaming and target > joined[0] else meets,
         ranges=(Range(anchor, 0, 0),)
         if isinstance(each.source, Pairs)
         else tuple(

@@ -120,7 +120,7 @@ def cannot_shed(plan: PhysicalPlan, rules: SheddingRules, *, files: bool) -> str
     if any(scan.site is not None for scan in plan.streams):
         return "a stream is at a site"
     if plan.optional:
-        return "a missing row makes results of an outer join"
+        return "a missing row makes other results of an outer or ASOF join"
     if not files:
         return "its state is in Spark's store, where nobody sees the whole of it"
     return ""

@@ -137,7 +137,7 @@ def apart(member: Member) -> str:
     """Return why a statement cannot share a join with others, empty where it can."""
     plan, sources = member.planned.physical, member.bound.sources
     if plan.optional:
-        return f"it has a {plan.kind.value} JOIN"
+        return f"it has {plan.kind.words}"
     if plan.lookups:
         return "it reads a table beside the streams"
     if any(each.site is not None for each in plan.streams):

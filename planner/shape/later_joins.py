@@ -28,6 +28,7 @@ from wjoin.planner.shape.join_keys import EqualityClass
 from wjoin.planner.shape.scans import ScanBuilder
 from wjoin.planner.text.edits import Edit, apply_edits
 from wjoin.planner.text.literals import literal
+from wjoin.planner.text.scope import StreamColumn
 from wjoin.planner.windows.bounds import Windows
 from wjoin.planner.windows.window_graph import Edge, WindowGraph, close
 
@@ -35,20 +36,20 @@ _BASE = -1
 """The number of the inner joins that come first."""
 
 
-def arranged_tree(bound: BoundSelect, graph: WindowGraph, window: syntax.WindowCondition) -> JoinTree:
+def arranged_tree(bound: BoundSelect, graph: WindowGraph, block: syntax.SelectBlock) -> JoinTree:
     """Return the joins with what they ask. Raises WJ107 for windows that they cannot have."""
     tree = bound.tree
     if not tree.joins:
         return tree
-    kind, span = tree.kind.value, window.span
+    kind, span = tree.kind.words, block.source if block.window is None else block.window.span
     if len(bound.sources) > 2 and graph.alternatives:
-        message = f"windows with OR are not supported with a {kind} JOIN among several joins"
+        message = f"windows with OR are not supported with {kind} among several joins"
         raise WJoinError("WJ107", message, span=span, help="join two relations in a subquery with its window")
     pairs = [frozenset(pair) for branch in graph.branches for pair in _given(branch.given)]
     decided = [frozenset(streams_of(each)) for each in bound.conjuncts if _is_decided(each, tree)]
     found = arranged(tree, [*pairs, *(each for each in decided if len(each) > 1)])
     if any(each.streaming for each in (source.relation for source in bound.sources)):
-        _refuse_unconnected(found, pairs, [source.name for source in bound.sources], window)
+        _refuse_unconnected(found, pairs, [source.name for source in bound.sources], span)
     return found
 
 
@@ -67,7 +68,7 @@ def _given(windows: Windows) -> Iterator[tuple[int, int]]:
 
 
 def _refuse_unconnected(
-    tree: JoinTree, pairs: Sequence[frozenset[int]], names: Sequence[str], window: syntax.WindowCondition
+    tree: JoinTree, pairs: Sequence[frozenset[int]], names: Sequence[str], span: Span
 ) -> None:
     """Raise WJ301 where no window links a join to what is there before it."""
     groups = [{stream} for stream in tree.base]
@@ -90,7 +91,7 @@ def _refuse_unconnected(
         apart = (names[join.left[0]], names[join.item])
     message = f"the windows do not connect {apart[0]} and {apart[1]} where these are joined"
     help = f"add one, for example WINDOW ({apart[0]}, {apart[1]}) = …"
-    raise WJoinError("WJ301", message, span=window.span, help=help)
+    raise WJoinError("WJ301", message, span=span, help=help)
 
 
 def graph_of(graph: WindowGraph, tree: JoinTree) -> WindowGraph:
@@ -176,9 +177,12 @@ def later_stages(
             made.append(replace(stage, windows=base, on=own))
             continue
         join = tree.joins[number]
-        if planning.streaming:
+        if planning.streaming or join.kind.asof:
             _refuse_undecided(planning, number, stage, late)
-        stage = replace(stage, kind=join.kind, on=tuple(_on(planning, number)))
+        if join.kind.asof:
+            stage = _nearest(planning, stage, scans)
+        else:
+            stage = replace(stage, kind=join.kind, on=tuple(_on(planning, number)))
         if several:
             there, matched = tree.there(join.asked, number)
             windows = _windows(graph, tree, there, matched | {number})
@@ -186,6 +190,22 @@ def later_stages(
             stage = replace(stage, windows=windows, asked=there, gates=gates)
         made.append(replace(stage, lags=tuple(_lags(graph, tree, number))))
     return tuple(made)
+
+
+def _nearest(planning: Planning, stage: Join, scans: Sequence[ScanBuilder]) -> Join:
+    """Return the stage of an ASOF JOIN. Raises WJ107 where rows of streams would wait for ever."""
+    first, second = planning.bound.sources
+    if planning.streaming and planning.graph.windows.between(0, 1) is None:
+        message = (
+            f"no window limits how much later {second.name} may be, so rows of {first.name} wait for ever"
+        )
+        help = f"add one: WINDOW ({first.name}, {second.name}) = …"
+        raise WJoinError("WJ107", message, span=second.item.span, help=help)
+    columns = (StreamColumn(1, column) for column in second.relation.columns)
+    # Of several rows of an instant the least by all columns is taken.
+    tied = tuple((1, scans[1].needed_column(column)) for column in columns)
+    kind = planning.bound.tree.joins[0].kind
+    return replace(stage, kind=kind, nearest=planning.bound.nearest, tied=tied)
 
 
 def _windows(
@@ -198,7 +218,7 @@ def _windows(
 def _lags(graph: WindowGraph, tree: JoinTree, number: int) -> Iterator[Retention]:
     """Yield how far behind the streams that a join waits for a result of it may be, by its streams."""
     join = tree.joins[number]
-    if 0 in join.kind.preserved:
+    if 0 in join.kind.preserved or join.kind.asof:
         yield Retention(
             join.item, tuple((member, _far(graph, tree, number, member, join.item)) for member in join.left)
         )
@@ -219,7 +239,7 @@ def _far(graph: WindowGraph, tree: JoinTree, number: int, stream: int, other: in
 def _refuse_undecided(planning: Planning, number: int, stage: Join, late: Collection[frozenset[int]]) -> None:
     """Raise WJ107 for a join of streams whose equalities cannot find all partners. ``late``: as there."""
     bound, join = planning.bound, planning.bound.tree.joins[number]
-    kind = join.kind.value
+    kind = f"{join.kind.words}{' of streams' if planning.streaming else ''}"
     places = [bound.tree.join_of(each, None) for each in late]
     # What has no partner on the right must be known before.
     asked = [place for place in places if place == number or (place < number and 1 in join.kind.preserved)]
@@ -230,11 +250,11 @@ def _refuse_undecided(planning: Planning, number: int, stage: Join, late: Collec
         (each.equality for each in planning.equalities if bound.join_of(each.equality) == wrong), None
     )
     if equality is not None:
-        message = f"a {kind} JOIN of streams cannot decide an equality of these types"
+        message = f"{kind} cannot decide an equality of these types"
         remedy = "compare columns of one type: whole numbers, strings, dates, timestamps"
         raise WJoinError("WJ107", message, span=equality.span, help=remedy)
     first, second = (bound.sources[each].name for each in (join.left[0], join.item))
-    message = f"a {kind} JOIN of streams needs an equality in ON"
+    message = f"{kind} needs an equality in ON"
     remedy = f"add one: ON {first}.id = {second}.id"
     raise WJoinError("WJ107", message, span=bound.sources[join.item].item.span, help=remedy)
 

@@ -67,7 +67,7 @@ class WindowGraph:
 
 
 def window_graph(
-    condition: syntax.WindowCondition,
+    condition: syntax.WindowCondition | None,
     names: Sequence[str],
     kind: TimeKind,
     parameters: Mapping[str, object],
@@ -75,23 +75,25 @@ def window_graph(
     must_connect: bool,
     timeless: Collection[int] = (),
     static: Collection[int] = (),
+    also: Sequence[Edge] = (),
 ) -> WindowGraph:
-    """Return the completed graph of a window condition.
+    """Return the completed graph of a window condition, None for no windows.
 
     Of the streams ``timeless`` nothing is bounded; ``static`` are tables beside streams. ``must_connect``
-    asks for an error where a branch leaves streams unconnected. Raises WJ110, WJ201, WJ212, WJ301 to WJ306
-    and WJ501.
+    asks for an error where a branch leaves streams unconnected. ``also``: bounds that every branch has.
+    Raises WJ110, WJ201, WJ212, WJ301 to WJ306 and WJ501.
     """
     reader = _Reader(tuple(names), kind, parameters, frozenset(timeless))
-    if (alternatives := _count(condition)) > MAXIMUM_BRANCHES:
+    if condition is not None and (alternatives := _count(condition)) > MAXIMUM_BRANCHES:
         message = f"the window condition has {alternatives} alternatives; the limit is {MAXIMUM_BRANCHES}"
         raise WJoinError("WJ306", message, span=condition.span)
     branches: list[Branch] = []
     first_error: WJoinError | None = None
     contradictory = 0
-    conjunctions = reader.alternatives(condition)
-    for edges in conjunctions:
-        if must_connect:
+    conjunctions = [()] if condition is None else reader.alternatives(condition)
+    for written in conjunctions:
+        edges = (*written, *also)
+        if must_connect and condition is not None:
             which = "an alternative of " if conjunctions[1:] else ""
             _check_connected(edges, names, timeless, static, condition.span, which)
         cycle = negative_cycle(edges, len(names))

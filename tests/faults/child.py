@@ -38,8 +38,10 @@ MORE = {
         WHERE A.obj_id = B.obj_id""",
     "alone": """SELECT A.row_id AS a, B.row_id AS b FROM camera1 A FULL JOIN camera2 B
         ON A.obj_id = B.obj_id AND B.row_id % 3 = 0 WINDOW (A, B) = 1 SECOND""",
+    "nearest": """SELECT A.row_id AS a, B.row_id AS b FROM camera1 A LEFT ASOF JOIN camera2 B
+        MATCH_CONDITION (NEAREST) ON A.obj_id = B.obj_id WINDOW (A, B) = 1 SECOND""",
 }
-"""The other statements of a set: one that shares the join, one that does not, and one that cannot."""
+"""The other statements of a set: one that shares the join, one that does not, and those that cannot."""
 
 CAMERAS = ("camera1", "camera2", "camera3")
 

@@ -47,6 +47,13 @@ MORE = {
         WHERE (a.t IS NOT NULL AND b.t IS NOT NULL)
             OR (b.t IS NULL AND a.t + 1000000 < (SELECT max(t) - 2000000 FROM b))
             OR (a.t IS NULL AND (b.row_id % 3 <> 0 OR b.t + 1000000 < (SELECT max(t) - 2000000 FROM a)))""",
+    "nearest": """WITH a AS (SELECT *, epoch_us(ts) AS t FROM read_parquet('{root}/camera1/*.parquet')),
+            b AS (SELECT *, epoch_us(ts) AS t FROM read_parquet('{root}/camera2/*.parquet')),
+            placed AS (SELECT a.row_id AS a, b.row_id AS b, row_number() OVER (
+                PARTITION BY a.row_id ORDER BY abs(a.t - b.t), b.t, b.row_id) AS place
+            FROM a LEFT JOIN b ON a.obj_id = b.obj_id AND abs(a.t - b.t) <= 1000000
+            WHERE a.t + 1000000 < (SELECT max(t) - 2000000 FROM b))
+        SELECT a, b FROM placed WHERE place = 1""",
 }
 """What the other statements of a set (``child.MORE``) find."""
 

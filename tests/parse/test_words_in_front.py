@@ -56,6 +56,12 @@ def test_the_grammar_is_read() -> None:
     assert any(each.startswith("CREATE x SINK") for each in written("declaration"))
 
 
+def test_an_asof_join_without_a_window_has_such_a_word() -> None:
+    text = "SELECT * FROM a ASOF JOIN b MATCH_CONDITION (a.ts >= b.ts) USING (k)"
+    assert isinstance(parse_statement(text), syntax.Query)
+    assert WORDS.search(text)
+
+
 @pytest.mark.parametrize("text", sorted({*written("declaration"), *written("term")} - {"SET x = REST"}))
 def test_every_declaration_and_every_window_has_such_a_word(text: str) -> None:
     assert WORDS.search(text)

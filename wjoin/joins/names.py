@@ -72,6 +72,9 @@ def _relation(number: int, item: FromItem) -> list[Edit]:
     edits = [Edit(item.relation.start, item.relation.end, _name(number) + alias)]
     if item.watermark is not None:
         edits.append(Edit(item.watermark.span.start, item.watermark.span.end, ""))
+    if item.match is not None:
+        # Of an ASOF JOIN the columns have the names that those of any join have.
+        edits += [Edit(each.start, each.end, "") for each in (item.match.asof, item.match.span)]
     return edits
 
 

@@ -23,9 +23,9 @@ _VALUES = sorted({value for values in HINTS.values() for value in values})
 
 _ALSO_NAMES = (
     *("ADD", "COMMIT", "EVERY", "EXECUTE", "FAILURE", "GRACE", "HISTORY", "KEEP", "OTHERS", "RETAIN"),
-    "STATEMENT",
+    *("ASOF", "MATCH_CONDITION", "STATEMENT"),
 )
-"""Words of statement sets and of sinks, which as names need no quotes."""
+"""Words of statement sets, of sinks and of ASOF joins, which as names need no quotes."""
 
 WORDS = (*sorted(KEYWORDS), *_ALSO_NAMES, *_UNITS, *HINTS, SHIP, *_VALUES)
 """The words that are completed: keywords, units of time, hints and their values."""
