@@ -10,7 +10,7 @@ import pytest
 
 import wjoin
 from tests.stream.test_outer_joins import end, on_time
-from tests.stream.test_statement_sets import Streams
+from tests.stream.test_statement_sets import COLUMNS, Streams
 from tests.tiers import tiers
 
 AB, AC, BC = (
@@ -205,3 +205,48 @@ def test_rows_that_lack_others_move_to_other_workers(streams: Streams, home: str
         session.spark.conf.set("spark.sql.shuffle.partitions", str(before))
     for name in names:
         assert streams.found(name) == streams.expected(STATEMENTS[name][1]), name
+
+
+GROUPS = {
+    "left_groups": (
+        """SELECT unix_timestamp(window(MATCH_TIME(), '20 seconds').start) AS s, count(*) AS c,
+             count(B.n) AS p
+           FROM one_at A LEFT JOIN two_at B ON A.k = B.k WINDOW (A, B) BETWEEN -2 SECONDS AND 5 SECONDS
+           GROUP BY window(MATCH_TIME(), '20 seconds')""",
+        f"""SELECT greatest(A.n, B.n) // 20 * 20 AS s, count(*), count(B.n)
+            FROM one A LEFT JOIN two B ON A.k = B.k AND {AB_ON}""",
+    ),
+    "path_groups": (
+        """SELECT unix_timestamp(window(MATCH_TIME(), '20 seconds').start) AS s, count(*) AS c, sum(A.v) AS p
+           FROM one_at A, two_at B, three_at C PATH (A, NOT C, B) WITHIN (6 SECONDS)
+           WHERE A.k = B.k AND A.j = B.j AND A.k = C.k AND C.s <> 'x'
+           GROUP BY window(MATCH_TIME(), '20 seconds')""",
+        """SELECT greatest(A.n, B.n) // 20 * 20 AS s, count(*), sum(A.v) FROM one A, two B
+           WHERE A.k = B.k AND A.j = B.j AND B.n - A.n BETWEEN 0 AND 6 AND NOT EXISTS
+           (SELECT * FROM three C WHERE A.k = C.k AND C.s <> 'x' AND C.n BETWEEN A.n AND B.n)""",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    "names", [["left_groups"], pytest.param([*GROUPS], marks=pytest.mark.long)], ids=["one", "all"]
+)
+def test_groups_by_the_time_of_results_close_and_lose_no_row(streams: Streams, names: list[str]) -> None:
+    """A row without a partner comes late, and its group waits for it."""
+    for name in streams.names:
+        streams.session.sql(
+            f"""CREATE OR REPLACE STREAM {name}_at ({COLUMNS}, at AS timestamp_seconds(n)) USING parquet
+                OPTIONS (path '{streams.root / name}') WATERMARK at DELAY OF INTERVAL 20 SECONDS"""
+        )
+    streams.sinks(names)
+    script = "; ".join(f"INSERT INTO {name} {GROUPS[name][0]}" for name in names)
+    for last in (False, False, True):
+        on_time(streams, 2)
+        if last:
+            end(streams)
+        streams.session.run_script(script, checkpoint=str(streams.root / "checkpoints"))
+    for name in names:
+        expected = streams.expected(f"{GROUPS[name][1]} GROUP BY 1")
+        found = streams.found(name)
+        assert found == expected, name
+        assert expected.total() > 3, name
