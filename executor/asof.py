@@ -144,7 +144,7 @@ class NearestJoin(_EveryRow):
 
     def _at_nearest(self, partial: Combinations, step: Step, found: Sequence[Candidates]) -> list[Candidates]:
         """Return of the candidates of each tuple those of the one instant that is nearest."""
-        own, runs = partial.times[0], partial.pieces[step.input].runs
+        own, runs = partial.times[self._join.timed_by], partial.pieces[step.input].runs
         least = np.full(len(partial), FARTHEST)
         instants = np.full(len(partial), GREATEST)
         places = [self._places(own, run.times[0], each) for run, each in zip(runs, found, strict=True)]
@@ -181,7 +181,8 @@ class NearestJoin(_EveryRow):
         """Return one of the combinations of each row: the nearest, of several of one instant the least."""
         if (np.diff(found.rows[0]) > 0).all():
             return found
-        gaps, times = _gaps(found.times[0], found.times[1]), found.times[1]
+        times = found.times[self._join.inputs[1].members[0]]
+        gaps = _gaps(found.times[self._join.timed_by], times)
         order = np.lexsort((times, gaps, found.rows[0]))
         first = np.append(True, np.diff(found.rows[0][order]) != 0)
         group = np.cumsum(first) - 1

@@ -6,7 +6,7 @@ First come the streams that inner joins link, then one join after the other, eac
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from wjoin.grammar.join_kinds import JoinKind
+from wjoin.grammar.join_kinds import JoinKind, Nearest
 
 
 @dataclass(frozen=True)
@@ -14,12 +14,16 @@ class LaterJoin:
     """A join of what is there, which has the columns of the items ``left``, with one more ``item``.
 
     ``asked`` are the streams that its conditions name, windows too: where one has no row, nothing meets.
+    ``nearest``: which row of the item an ASOF JOIN takes, by the times of the stream ``timed_by`` before it;
+    None where it names none.
     """
 
     kind: JoinKind
     left: tuple[int, ...]
     item: int
     asked: frozenset[int] = frozenset()
+    nearest: Nearest | None = None
+    timed_by: int | None = None
 
 
 @dataclass(frozen=True)
@@ -117,15 +121,19 @@ def arranged(tree: JoinTree, conditions: Collection[frozenset[int]]) -> JoinTree
                 break
             continue
         known = {*each.left, each.item}
-        linked = (found for found in conditions if each.item in found and found <= known)
-        if all(found <= {*base, each.item} for found in linked):
+        if all(found <= {*base, each.item} for found in conditions if each.item in found and found <= known):
             base.append(each.item)
             joins.remove(each)
     left = tuple(base)
     moved: list[LaterJoin] = []
     for each in joins:
         known = {*left, each.item}
-        asked = frozenset().union(*(found for found in conditions if each.item in found and found <= known))
-        moved.append(replace(each, left=left, asked=asked))
+        linked = [found for found in conditions if each.item in found and found <= known]
+        asked = frozenset().union(*linked)
+        by = each.timed_by
+        if each.nearest is not None and by is None:
+            # What a window links it with, or else comes first.
+            by = min((min(found - {each.item}) for found in linked if len(found) == 2), default=left[0])
+        moved.append(replace(each, left=left, asked=asked, timed_by=by))
         left = left if each.kind.one_sided else (*left, each.item)
     return JoinTree(tuple(base), tuple(moved))

@@ -120,7 +120,7 @@ def _bound(request: Request) -> Planning:
         must_connect=any(each.streaming for each in relations),
         timeless=timeless,
         static=sorted(static - timeless),
-        also=match_bounds(bound.nearest, block.items),
+        also=match_bounds(bound.tree, block.items),
     )
     bound = replace(bound, tree=arranged_tree(bound, graph, block))
     graph = graph_of(graph, bound.tree)

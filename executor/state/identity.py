@@ -106,6 +106,7 @@ def _of_outer(plan: PhysicalPlan, stage: Stage) -> dict[str, Any]:
         found["own"] = [list(row) for row in stage.windows.tables[Clock.TIME]]
         found |= {"asked": sorted(stage.asked), "gates": sorted(stage.gates)}
     if stage.nearest is not None:
+        found |= {"timed_by": stage.timed_by} if stage.timed_by else {}
         found |= {"nearest": stage.nearest.value, "tied": [list(each) for each in stage.tied]}
     return found
 

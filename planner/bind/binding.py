@@ -4,13 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from wjoin.grammar.errors import WJoinError
-from wjoin.grammar.join_kinds import Nearest
 from wjoin.grammar.join_tree import JoinTree
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import FromItem, LateralView, SelectBlock
 from wjoin.grammar.tokens import Kind, scan
 from wjoin.planner.bind.event_time import EventTimes, event_times
-from wjoin.planner.bind.match_condition import nearest_row
+from wjoin.planner.bind.match_condition import with_nearest
 from wjoin.planner.bind.outer_joins import about_absent, absent_items, refuse_undecided, tree_of
 from wjoin.planner.bind.select_list import Reads, ResultColumn, bind_select_list, bind_tail
 from wjoin.planner.bind.written import Written
@@ -35,8 +34,7 @@ class BoundSelect:
     """A bound block.
 
     ``reads`` are the columns that the rest of the statement takes from the join, ``outputs`` the columns of
-    its result, ``laterals`` the texts of the LATERAL VIEWs over the joined rows; ``tree`` are the joins,
-    ``nearest`` the row that an ASOF JOIN takes.
+    its result, ``laterals`` the texts of the LATERAL VIEWs over the joined rows; ``tree`` are the joins.
     """
 
     sources: tuple[ScopeItem, ...]
@@ -48,7 +46,6 @@ class BoundSelect:
     outputs: tuple[ResultColumn, ...]
     tree: JoinTree
     laterals: tuple[str, ...] = ()
-    nearest: Nearest | None = None
 
     def join_of(self, conjunct: Conjunct) -> int:
         """Return the number of the join that a condition belongs to, -1 for those of the base."""
@@ -73,6 +70,7 @@ def bind(
     static = static_relations(sources, times)
     tree = tree_of(text, sources, static, block)
     inside = Scope(sources, visible, block.laterals)
+    tree = with_nearest(text, tree, inside, times)
     shown = inside.without(tree.hidden)
     laterals, generators = _laterals(text, block.laterals, replace(shown, laterals=()))
     listed, outputs = bind_select_list(text, block.select_list, shown)
@@ -110,7 +108,6 @@ def bind(
         outputs=outputs,
         laterals=laterals,
         tree=tree,
-        nearest=nearest_row(text, inside, times),
     )
 
 

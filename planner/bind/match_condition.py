@@ -1,11 +1,13 @@
 """The MATCH_CONDITION of an ASOF JOIN: which row of the second stream a row of the first is joined to."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.join_kinds import Nearest
+from wjoin.grammar.join_tree import JoinTree, LaterJoin
 from wjoin.grammar.syntax import FromItem
 from wjoin.planner.bind.event_time import EventTimes
 from wjoin.planner.conditions.conjuncts import column_of
@@ -27,20 +29,24 @@ _TURNED = {
 }
 
 
-def nearest_row(text: str, scope: Scope, times: EventTimes) -> Nearest | None:
-    """Return which row the ASOF JOIN of a block takes, None where it has none.
+def with_nearest(text: str, tree: JoinTree, scope: Scope, times: EventTimes) -> JoinTree:
+    """Return the joins of a block, of ASOF JOINs with the row that each takes.
 
-    Raises WJ223 for a condition that does not compare the event times of both streams.
+    Raises WJ223 for a condition that does not compare the event times of two streams.
     """
-    match = next((each.item.match for each in scope.sources if each.item.match is not None), None)
+    joins = (_with_nearest(text, each, scope, times) for each in tree.joins)
+    return replace(tree, joins=tuple(joins))
+
+
+def _with_nearest(text: str, join: LaterJoin, scope: Scope, times: EventTimes) -> LaterJoin:
+    match = scope.sources[join.item].item.match
     if match is None:
-        return None
+        return join
     if match.condition.of(text).strip().upper() == Nearest.EITHER.value:
-        return Nearest.EITHER
+        return replace(join, nearest=Nearest.EITHER)
     first, second = (
-        source.expression(time.column.name)
-        for source, time in zip(scope.sources, times, strict=True)
-        if time is not None
+        scope.sources[stream].expression(time.column.name) if (time := times[stream]) is not None else "…"
+        for stream in (join.left[0], join.item)
     )
     remedy = f"write MATCH_CONDITION ({first} >= {second}), with >=, >, <= or <, or MATCH_CONDITION (NEAREST)"
     piece = read_condition(text, match.condition)
@@ -57,18 +63,28 @@ def nearest_row(text: str, scope: Scope, times: EventTimes) -> Nearest | None:
             message = f"{name.span.of(text)} is not the event time of its stream"
             raise WJoinError("WJ223", message, span=name.span, help=remedy)
         compared.append(reference.column.stream)
-    if sorted(compared) != [0, 1]:
-        message = "MATCH_CONDITION compares the times of one stream"
+    by = next((each for each in compared if each in join.left), None)
+    if by is None or join.item not in compared:
+        own = scope.sources[join.item].name
+        several = len(set(compared)) > 1
+        message = (
+            f"MATCH_CONDITION does not compare a time of {own} with one of a stream before it"
+            if several
+            else "MATCH_CONDITION compares the times of one stream"
+        )
         raise WJoinError("WJ223", message, span=match.condition, help=remedy)
-    return found if compared == [0, 1] else _TURNED[found]
+    return replace(join, nearest=found if compared[0] == by else _TURNED[found], timed_by=by)
 
 
-def match_bounds(nearest: Nearest | None, items: Sequence[FromItem]) -> tuple[Edge, ...]:
-    """Return what the MATCH_CONDITION of a block bounds, as a window does."""
-    span = next((each.match.span for each in items if each.match is not None), None)
-    if nearest is None or nearest is Nearest.EITHER or span is None:
-        return ()
-    # Event times are whole numbers.
-    bound = -1 if nearest in (Nearest.BEFORE, Nearest.AFTER) else 0
-    earlier = (0, 1) if nearest in (Nearest.AT_OR_BEFORE, Nearest.BEFORE) else (1, 0)
-    return (Edge(*earlier, bound, span),)
+def match_bounds(tree: JoinTree, items: Sequence[FromItem]) -> tuple[Edge, ...]:
+    """Return what the MATCH_CONDITIONs of a block bound, as windows do."""
+    found = []
+    for each in tree.joins:
+        match, by = items[each.item].match, each.timed_by
+        if match is not None and by is not None:
+            # Event times are whole numbers.
+            bound = -1 if each.nearest in (Nearest.BEFORE, Nearest.AFTER) else 0
+            earlier = each.nearest in (Nearest.AT_OR_BEFORE, Nearest.BEFORE)
+            pair = (by, each.item) if earlier else (each.item, by)
+            found.append(Edge(*pair, bound, match.span))
+    return tuple(found)

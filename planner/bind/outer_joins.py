@@ -71,14 +71,15 @@ def _refuse_unsupported(
     text: str, sources: Sequence[ScopeItem], static: Collection[int], block: SelectBlock, join: LaterJoin
 ) -> None:
     kind, span = join.kind, sources[join.item].item.span
-    if kind.asof and len(sources) > 2:
-        remedy = (
-            "join the others in a subquery with a window clause of its own, or in a view, and name it here"
-        )
-        message = f"{kind.words} with a window clause joins two relations, not {len(sources)}"
-        raise WJoinError("WJ107", message, span=span, help=remedy)
-    if block.window is None and any(each.relation.streaming for each in sources):
-        first, second = (each.name for each in sources)
+    tables = not any(each.relation.streaming for each in sources)
+    if kind.asof and tables:
+        outer = (each.item for each in sources if not each.item.kind.asof)
+        other = next((each for each in outer if each.kind is not JoinKind.INNER), None)
+        if other is not None:
+            message = f"{kind.words} of tables cannot stand beside {other.kind.words}, which Spark runs"
+            raise WJoinError("WJ107", message, span=span, help="put one of them into a subquery")
+    if block.window is None and not tables:
+        first, second = (sources[each].name for each in (join.left[0], join.item))
         message = f"{kind.words} of streams needs a window, in which the nearest row is looked for"
         raise WJoinError("WJ107", message, span=span, help=f"add one: WINDOW ({first}, {second}) = …")
     if static:

@@ -136,7 +136,7 @@ def _of_outer(
     ``places``: where the rows of its inner joins may lie.
     """
     method, bounds, route = wishes.get("METHOD"), wishes.get("BOUNDS"), wishes.get("ROUTE")
-    kind, asof = plan.kind.words, plan.kind.asof
+    kind, asof = plan.kind.words, plan.asof
     ours = streaming or asof
     only = Method.MULTIWAY if ours else Method.NATIVE
     if not ours and refusal is not None:

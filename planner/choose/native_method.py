@@ -21,7 +21,7 @@ def native_refusal(
     """
     if any(of_kind(stage.checks, PredicateCheck) for stage in plan.stages):
         return "only wjoin's own stages can call a predicate of several streams", "use PLAN(MULTIWAY)"
-    if plan.kind.asof:
+    if plan.asof:
         return "only wjoin's own stages run an ASOF JOIN", "use PLAN(MULTIWAY)"
     if plan.optional and any(each.streaming for each in relations):
         return "Spark's own joins of streams are made as inner joins", "use PLAN(MULTIWAY)"

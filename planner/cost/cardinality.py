@@ -176,7 +176,8 @@ def _kept(
     for rule in retention_within(stage, number, distances):
         ends = [
             np.full(SAMPLE, arrival.duration) if bound is None else bound + shift
-            for (_, bound), shift in zip(rule.distances, shifts, strict=True)
+            for member, bound in rule.distances
+            for shift in (shifts[each.members.index(member)],)
         ]
         latest = np.maximum(latest, np.minimum.reduce(ends) + plan.streams[rule.stream].delay)
     return float(np.maximum(0.0, latest - np.maximum.reduce(shifts)).mean())

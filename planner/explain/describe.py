@@ -146,8 +146,8 @@ def _kept_for(
     plan: PhysicalPlan, stream: int, distances: Reach, others: Sequence[int]
 ) -> dict[str, int | None]:
     """Return how much later than a row the watermarks of streams must be for it to be forgotten."""
-    if plan.kind.asof and others:
-        rules = plan.stages[-1].inputs[stream].retention
+    if plan.asof and len(plan.stages) == 1 and others:
+        rules = plan.stages[0].inputs[stream].retention
         return {plan.streams[rule.stream].alias: rule.distances[0][1] for rule in rules}
     return {plan.streams[other].alias: distances.ahead(stream, other) for other in others}
 

@@ -32,6 +32,7 @@ from wjoin.planner.plan.physical import (
     Retention,
     Stage,
     StageEdge,
+    windows_of,
 )
 from wjoin.planner.plan.probes import chosen_orders, kept_for
 from wjoin.planner.plan.slicing import SLICES_OF_A_WINDOW, kept_anywhere, roles, slicing
@@ -134,17 +135,17 @@ def _end(plan: PhysicalPlan, stream: int, far: int, *, several: bool) -> str:
     return f"{time} {'-' if far < 0 else '+'} {human(abs(far), plan.time_kind)}" if far else time
 
 
-def _asof(plan: PhysicalPlan, stage: Stage, nearest: Nearest) -> Iterator[str]:
-    """Yield which row of the second stream is joined to one of the first, and when that comes."""
-    first, second = (plan.streams[each.members[0]].alias for each in stage.inputs)
-    yield f"{plan.kind.words}: each row of {first} with the {_NEAREST[nearest].format(second=second)}"
+def _asof(plan: PhysicalPlan, stage: Join, nearest: Nearest) -> Iterator[str]:
+    """Yield which row of the second input is joined to one of the first, and when that comes."""
+    members = stage.inputs[0].members
+    by, item = stage.timed_by, stage.inputs[1].members[0]
+    first, second = listed([plan.streams[each].alias for each in members]), plan.streams[item].alias
+    yield f"{stage.kind.words}: each row of {first} with the {_NEAREST[nearest].format(second=second)}"
     if plan.streaming:
-        far = plan.windows.between(0, 1) or 0
-        if far == -1 and nearest is Nearest.BEFORE:
-            yield f"a row of {first} comes when {second}'s watermark reaches ts"
-        else:
-            shown = f" {'-' if far < 0 else '+'} {human(abs(far), plan.time_kind)}" if far else ""
-            yield f"a row of {first} comes when {second}'s watermark passes ts{shown}"
+        far = windows_of(plan, stage).between(by, item) or 0
+        reaches = far == -1 and nearest is Nearest.BEFORE
+        end = _end(plan, by, 0 if reaches else far, several=len(members) > 1)
+        yield f"a row of {first} comes when {second}'s watermark {'reaches' if reaches else 'passes'} {end}"
 
 
 _NEAREST = {

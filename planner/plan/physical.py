@@ -299,7 +299,8 @@ class Join(_Common):
     and of a tuple that lacks a row of the streams ``asked`` it knows that it meets no other; nor does one of
     which a column of ``gates`` is not true. ``lags``: how much earlier than the watermarks that it waits for
     its results may be. ``nearest``: which row of the second input an ASOF JOIN takes of one of the first; of
-    several rows of that instant the least one by the columns ``tied``.
+    several rows of that instant the least one by the columns ``tied``. ``timed_by`` is the stream whose times
+    are compared with those of the second input.
     """
 
     kind: JoinKind = JoinKind.INNER
@@ -310,6 +311,7 @@ class Join(_Common):
     lags: tuple[Retention, ...] = ()
     nearest: Nearest | None = None
     tied: tuple[Operand, ...] = ()
+    timed_by: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -456,6 +458,11 @@ class PhysicalPlan:
     def waits(self) -> bool:
         """Whether some results wait until nothing can change them: rows without a partner."""
         return any(isinstance(stage, Join) and stage.kind.waits for stage in self.stages)
+
+    @property
+    def asof(self) -> bool:
+        """Whether some stage is an ASOF join."""
+        return any(isinstance(stage, Join) and stage.nearest is not None for stage in self.stages)
 
     def needs(self, streams: Collection[int]) -> bool:
         """Return whether every result has rows of some streams, which come together."""

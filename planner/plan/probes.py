@@ -102,7 +102,7 @@ def retention(plan: PhysicalPlan, stage: Stage, each: StageEdge, bounds: Bounds)
 def retention_within(stage: Stage, number: int, distances: Reach) -> tuple[Retention, ...]:
     """Return how long the rows of an input are kept, given how far rows look for others."""
     if isinstance(stage, Join) and stage.nearest is not None:
-        return _retention_of_asof(number, distances.ahead(0, 1), distances.ahead(1, 0))
+        return _retention_of_asof(stage, number, distances)
     members = stage.inputs[number].members
     return tuple(
         Retention(other, tuple((member, distances.ahead(member, other)) for member in members))
@@ -110,21 +110,25 @@ def retention_within(stage: Stage, number: int, distances: Reach) -> tuple[Reten
     )
 
 
-def _retention_of_asof(number: int, ahead: int | None, back: int | None) -> tuple[Retention, ...]:
+def _retention_of_asof(stage: Join, number: int, distances: Reach) -> tuple[Retention, ...]:
     """Return how long the rows of an input of an ASOF JOIN are kept.
 
-    Those of the first one until they are decided: until the second one's watermark is ``ahead`` of them.
-    Those of the second one for rows of the first that may be ``back`` after them: to come, or waiting.
+    Those of the first one until they are decided: until the second one's watermark is so far ahead of them.
+    Those of the second one for rows of the first that may be so far after them: to come, or waiting.
     """
+    first, (second, *_) = stage.timed_by, stage.inputs[1].members
+    ahead, back = distances.ahead(first, second), distances.ahead(second, first)
     if number == 0:
-        return (Retention(1, ((0, ahead),)),)
+        return (Retention(second, ((first, ahead),)),)
     waits = None if ahead is None or back is None else ahead + back
-    return Retention(0, ((1, back),)), Retention(1, ((1, waits),))
+    return Retention(first, ((second, back),)), Retention(second, ((second, waits),))
 
 
 def kept_for(stage: Stage, number: int) -> list[int]:
     """Return the streams whose new rows can make results with rows of an input."""
     found = dict.fromkeys(stream for other in meeting(stage, number) for stream in stage.inputs[other].newest)
+    if isinstance(stage, Join) and stage.nearest is not None and number:
+        return [stage.timed_by]
     asked = stage.asked if isinstance(stage, Join) else None
     # For what the others are without, the streams that are there answer (``Join.lags``).
     return [stream for stream in found if not asked or stream in asked]

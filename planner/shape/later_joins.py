@@ -140,8 +140,9 @@ def with_later_joins(draft: Decomposition, tree: JoinTree, classes: Sequence[Equ
     """Return a sequence of stages of the base with one for each later join."""
     for number, join in enumerate(tree.joins):
         asked = tree.there(join.asked, number)[0]
-        # What has a row in all that meets orders the rows.
-        members = sorted(join.left, key=lambda stream: (stream not in asked, stream))
+        # What has a row in all that meets orders the rows; of an ASOF JOIN what it goes by.
+        first = join.timed_by
+        members = sorted(join.left, key=lambda each: (each != first, each not in asked, each))
         own = {n: each for n, each in enumerate(classes) if tree.join_of(each.streams, None) == number}
         draft = joined_with(draft, members, join.item, own)
     return draft
@@ -180,7 +181,7 @@ def later_stages(
         if planning.streaming or join.kind.asof:
             _refuse_undecided(planning, number, stage, late)
         if join.kind.asof:
-            stage = _nearest(planning, stage, scans)
+            stage = _nearest(planning, number, stage, scans)
         else:
             stage = replace(stage, kind=join.kind, on=tuple(_on(planning, number)))
         if several:
@@ -192,20 +193,20 @@ def later_stages(
     return tuple(made)
 
 
-def _nearest(planning: Planning, stage: Join, scans: Sequence[ScanBuilder]) -> Join:
+def _nearest(planning: Planning, number: int, stage: Join, scans: Sequence[ScanBuilder]) -> Join:
     """Return the stage of an ASOF JOIN. Raises WJ107 where rows of streams would wait for ever."""
-    first, second = planning.bound.sources
-    if planning.streaming and planning.graph.windows.between(0, 1) is None:
-        message = (
-            f"no window limits how much later {second.name} may be, so rows of {first.name} wait for ever"
-        )
-        help = f"add one: WINDOW ({first.name}, {second.name}) = …"
+    graph, tree = planning.graph, planning.bound.tree
+    join = tree.joins[number]
+    by, second = join.timed_by or 0, planning.bound.sources[join.item]
+    if planning.streaming and _far(graph, tree, number, by, join.item) is None:
+        first = graph.names[by]
+        message = f"no window limits how much later {second.name} may be, so rows of {first} wait for ever"
+        help = f"add one: WINDOW ({first}, {second.name}) = …"
         raise WJoinError("WJ107", message, span=second.item.span, help=help)
-    columns = (StreamColumn(1, column) for column in second.relation.columns)
+    columns = (StreamColumn(join.item, column) for column in second.relation.columns)
     # Of several rows of an instant the least by all columns is taken.
-    tied = tuple((1, scans[1].needed_column(column)) for column in columns)
-    kind = planning.bound.tree.joins[0].kind
-    return replace(stage, kind=kind, nearest=planning.bound.nearest, tied=tied)
+    tied = tuple((join.item, scans[join.item].needed_column(column)) for column in columns)
+    return replace(stage, kind=join.kind, nearest=join.nearest, tied=tied, timed_by=by)
 
 
 def _windows(
