@@ -121,14 +121,14 @@ def _retention_of_asof(stage: Join, number: int, distances: Reach) -> tuple[Rete
     if number == 0:
         return (Retention(second, ((first, ahead),)),)
     waits = None if ahead is None or back is None else ahead + back
-    return Retention(first, ((second, back),)), Retention(second, ((second, waits),))
+    # Of what comes any row may be the new one.
+    coming = (Retention(each, ((second, distances.ahead(second, each)),)) for each in kept_for(stage, 1))
+    return *coming, Retention(second, ((second, waits),))
 
 
 def kept_for(stage: Stage, number: int) -> list[int]:
     """Return the streams whose new rows can make results with rows of an input."""
     found = dict.fromkeys(stream for other in meeting(stage, number) for stream in stage.inputs[other].newest)
-    if isinstance(stage, Join) and stage.nearest is not None and number:
-        return [stage.timed_by]
     asked = stage.asked if isinstance(stage, Join) else None
     # For what the others are without, the streams that are there answer (``Join.lags``).
     return [stream for stream in found if not asked or stream in asked]

@@ -116,6 +116,25 @@ STATEMENTS = {
            AND NOT EXISTS
            (SELECT * FROM one D WHERE D.k = A.k AND D.s = B.s AND D.n - B.n BETWEEN 0 AND 2)""",
     ),
+    # Of each row of A the last one of B, and of that the last one of C.
+    "asof": (
+        """SELECT A.n AS a, B.n AS b, C.n AS c, C.s AS u FROM one A
+           LEFT ASOF JOIN two B MATCH_CONDITION (A.n >= B.n) ON A.k = B.k AND A.j = B.j
+           LEFT ASOF JOIN three C MATCH_CONDITION (B.n > C.n) ON B.k = C.k
+           WINDOW (A, B) = 9 AND WINDOW (B, C) = 6""",
+        """SELECT A.n, B.n, C.n, C.s FROM one A
+           LEFT JOIN LATERAL (SELECT * FROM two B WHERE A.k = B.k AND A.j = B.j AND A.n - B.n BETWEEN 0 AND 9
+               ORDER BY B.n DESC, k NULLS FIRST, j, v NULLS FIRST, s LIMIT 1) B ON true
+           LEFT JOIN LATERAL (SELECT * FROM three C WHERE B.k = C.k AND B.n - C.n BETWEEN 1 AND 6
+               ORDER BY C.n DESC, k NULLS FIRST, j, v NULLS FIRST, s LIMIT 1) C ON true""",
+    ),
+    "asof after others": (
+        f"""SELECT A.n AS a, B.n AS b, C.n AS c, C.v FROM one A JOIN two B ON A.k = B.k AND A.j = B.j
+            ASOF JOIN three C MATCH_CONDITION (B.n <= C.n) ON B.k = C.k AND C.v >= A.v {AB} AND {BC}""",
+        f"""SELECT A.n, B.n, C.n, C.v FROM one A JOIN two B ON A.k = B.k AND A.j = B.j AND {AB_ON}
+            JOIN LATERAL (SELECT * FROM three C WHERE B.k = C.k AND C.v >= A.v AND {BC_ON}
+               ORDER BY C.n, k NULLS FIRST, j, v NULLS FIRST, s LIMIT 1) C ON true""",
+    ),
     "four": (
         f"""SELECT A.n AS a, B.n AS b, C.n AS c, D.s FROM one A LEFT JOIN two B ON A.k = B.k AND A.j = B.j
             LEFT JOIN three C ON A.k = C.k AND A.j = C.j LEFT JOIN one D ON B.k = D.k AND C.k = D.k
