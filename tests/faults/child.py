@@ -38,6 +38,11 @@ MORE = {
         WHERE A.obj_id = B.obj_id""",
     "alone": """SELECT A.row_id AS a, B.row_id AS b FROM camera1 A FULL JOIN camera2 B
         ON A.obj_id = B.obj_id AND B.row_id % 3 = 0 WINDOW (A, B) = 1 SECOND""",
+    "between": """SELECT A.row_id AS a, B.row_id AS b FROM camera1 A
+        LEFT JOIN camera2 B ON A.obj_id = B.obj_id
+        LEFT ANTI JOIN camera3 C ON A.obj_id = C.obj_id AND C.row_id % 2 = 0
+        WINDOW (A, B) BETWEEN 0 SECONDS AND 1 SECOND
+        AND WINDOW (A, C) BETWEEN 0 SECONDS AND 500 MILLISECONDS""",
     "nearest": """SELECT A.row_id AS a, B.row_id AS b FROM camera1 A LEFT ASOF JOIN camera2 B
         MATCH_CONDITION (NEAREST) ON A.obj_id = B.obj_id WINDOW (A, B) = 1 SECOND""",
 }

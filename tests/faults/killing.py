@@ -47,6 +47,17 @@ MORE = {
         WHERE (a.t IS NOT NULL AND b.t IS NOT NULL)
             OR (b.t IS NULL AND a.t + 1000000 < (SELECT max(t) - 2000000 FROM b))
             OR (a.t IS NULL AND (b.row_id % 3 <> 0 OR b.t + 1000000 < (SELECT max(t) - 2000000 FROM a)))""",
+    # Of rows of the first stream after which none of the third follows.
+    "between": """WITH a AS (SELECT *, epoch_us(ts) AS t FROM read_parquet('{root}/camera1/*.parquet')),
+            b AS (SELECT *, epoch_us(ts) AS t FROM read_parquet('{root}/camera2/*.parquet')),
+            c AS (SELECT *, epoch_us(ts) AS t FROM read_parquet('{root}/camera3/*.parquet'))
+        SELECT a.row_id AS a, b.row_id AS b FROM a LEFT JOIN b
+            ON a.obj_id = b.obj_id AND b.t BETWEEN a.t AND a.t + 1000000
+        WHERE NOT EXISTS
+            (SELECT * FROM c WHERE c.obj_id = a.obj_id AND c.row_id % 2 = 0
+                AND c.t BETWEEN a.t AND a.t + 500000)
+        AND (b.t IS NOT NULL OR a.t + 1000000 < (SELECT max(t) - 2000000 FROM b))
+        AND a.t + 500000 < (SELECT max(t) - 2000000 FROM c)""",
     "nearest": """WITH a AS (SELECT *, epoch_us(ts) AS t FROM read_parquet('{root}/camera1/*.parquet')),
             b AS (SELECT *, epoch_us(ts) AS t FROM read_parquet('{root}/camera2/*.parquet')),
             placed AS (SELECT a.row_id AS a, b.row_id AS b, row_number() OVER (

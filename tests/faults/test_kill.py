@@ -48,6 +48,8 @@ KINDS: dict[str, tuple[str, ...]] = {
     "set with history": ("set=pairs", "added=near", "clauses=COMMIT EVERY 5 SECONDS", "delay=600"),
     "set with an outer join": ("set=alone",),
     "set with an outer join in Spark's store": ("set=alone", "state=spark"),
+    "set with several outer joins": ("set=between",),
+    "set with several outer joins in Spark's store": ("set=between", "state=spark"),
     "set with an ASOF join": ("set=nearest",),
     "set with an ASOF join in Spark's store": ("set=nearest", "state=spark"),
     # In hops, and in one with a stage that puts results together.
