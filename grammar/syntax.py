@@ -186,10 +186,13 @@ class Hint(Node):
 
 @dataclass(frozen=True)
 class UsingColumns(Node):
-    """``JOIN … USING (x, y)`` between the items before and the item ``right``."""
+    """``JOIN … USING (x, y)`` between the items before and the item ``right``.
+
+    ``columns`` is None for NATURAL JOIN: all that have one name on both sides.
+    """
 
     right: int
-    columns: tuple[Identifier, ...]
+    columns: tuple[Identifier, ...] | None
 
 
 @dataclass(frozen=True)
@@ -211,15 +214,28 @@ class Conjunct:
 
 
 @dataclass(frozen=True)
+class Exists:
+    """``[NOT] EXISTS (SELECT … FROM item WINDOW …)`` as a condition of WHERE: a SEMI or ANTI JOIN.
+
+    ``item`` is the number of its FROM item, which is one of the block's.
+    """
+
+    item: int
+    select_list: Span
+    window_span: Span
+
+
+@dataclass(frozen=True)
 class SelectBlock:
-    """A SELECT that has a window clause.
+    """A SELECT that has a window clause, or an EXISTS in WHERE with one.
 
     Spans index the whole source text. ``source`` runs from FROM to the end of the window
     clause or the WHERE predicate, whichever comes last: the piece that the join replaces.
     ``conjuncts`` are those of every ON, then those of WHERE. ``withs`` are the
     WITH clauses in scope, outermost first, each from WITH to before the body that uses it.
     ``nested`` are the blocks inside this one (subqueries in FROM or elsewhere). ``laterals`` are the LATERAL
-    VIEWs before and behind the window clause.
+    VIEWs before and behind the window clause. What is in its ``exists`` is part of the block: the items come
+    last, the conditions are those of their ON, and ``window`` has their windows, too.
     """
 
     span: Span
@@ -235,6 +251,12 @@ class SelectBlock:
     withs: tuple[Span, ...]
     nested: tuple["SelectBlock", ...]
     laterals: tuple[LateralView, ...] = ()
+    exists: tuple[Exists, ...] = ()
+
+    @property
+    def window_spans(self) -> frozenset[Span]:
+        """The places of its window clauses: its own, and those of its ``exists``."""
+        return frozenset({self.window_span, *(each.window_span for each in self.exists)})
 
 
 # Statements -----------------------------------------------------------------

@@ -65,22 +65,30 @@ def bind(
     """
     sources = _sources(text, block.items, relations)
     times = event_times(text, sources, parameters, block.window)
-    visible, pairs = visible_columns(text, sources, block.using)
+    written = len(sources) - len(block.exists)
+    steps, pairs = visible_columns(text, sources[:written], block.using)
     static = static_relations(sources, times)
     tree = tree_of(text, sources, static, block)
-    inside = Scope(sources, visible, block.laterals)
-    shown = inside.without(tree.hidden)
+    names = [Scope(sources, each.columns, block.laterals, merged=each.merged) for each in steps]
+    shown = names[-1].without(tree.hidden)
+    absent = absent_items(sources, block)
+    # What the conditions of each join can name.
+    asked = range(written, len(sources))
+    joined = [names[-1 if n in absent else n].without(asked) for n in range(written)]
+    joined += [shown.inside(sources[each]) for each in asked]
+    for each in block.exists:
+        bind_select_list(text, each.select_list, joined[each.item])
     laterals, generators = _laterals(text, block.laterals, replace(shown, laterals=()))
     listed, outputs = bind_select_list(text, block.select_list, shown)
     conjuncts: list[Conjunct] = [using_equality(pair, sources) for pair in pairs]
-    for made, (*_, span) in zip(conjuncts, pairs, strict=True):
-        refuse_undecided(tree, made, span, sources)
-    absent = absent_items(sources, block)
-    for written in block.conjuncts:
-        each = about_absent(text, written, absent, sources)
-        scope = shown if each.on is None else inside
-        conjuncts.append(bind_conjunct(text, each, scope, parameters, predicates, static, tree))
-        refuse_undecided(tree, conjuncts[-1], each.span, sources)
+    for made, pair in zip(conjuncts, pairs, strict=True):
+        refuse_undecided(tree, made, pair.span, sources)
+    for condition in block.conjuncts:
+        if condition.on not in asked:
+            condition = about_absent(text, condition, absent, sources)
+        scope = shown if condition.on is None else joined[condition.on]
+        conjuncts.append(bind_conjunct(text, condition, scope, parameters, predicates, static, tree))
+        refuse_undecided(tree, conjuncts[-1], condition.span, sources)
     _refuse_unjoined(sources, times, conjuncts)
     if before is not None:
         conjuncts = before.arranged(conjuncts, [each.name for each in sources])
@@ -128,7 +136,7 @@ def _laterals(text: str, views: Sequence[LateralView], scope: Scope) -> tuple[tu
         edits = [each.edit for each in found if each.edit is not None]
         edits += [Edit(call.span.start, call.span.end, MATCH_COLUMNS[call.what]) for call in piece.matches]
         shown.append(apply_edits(text, edits, view.span))
-        columns += [each.column for each in found]
+        columns += [column for each in found for column in each.columns]
         matches |= {call.what for call in piece.matches}
     return tuple(shown), Reads(tuple(columns), frozenset(matches), ())
 

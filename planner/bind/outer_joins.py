@@ -80,10 +80,6 @@ def _refuse_unsupported(
         raise WJoinError("WJ107", message, span=span, help="read the stream from where all of it is")
     if kind not in _LEFT_MAY_MISS:
         return
-    using = next((each for each in block.using if each.right == join.item), None)
-    if using is not None:
-        message = f"USING is not supported in a {kind.value} JOIN with a window clause"
-        raise WJoinError("WJ107", message, span=using.span, help="write ON A.x = B.x")
     before = sources[: join.item]
     if any(comma_between(text, *pair) for pair in pairwise(before)):
         message = f"a {kind.value} JOIN follows a comma, and so joins only what comes after it"
