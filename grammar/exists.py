@@ -27,7 +27,7 @@ from wjoin.grammar.syntax import (
 )
 from wjoin.grammar.tokens import Kind
 
-_AROUND = "join the relations in a subquery of its FROM"
+_AROUND = "join the relations in a subquery: FROM (SELECT … FROM b B, c C WINDOW (B, C) = …) AS X"
 
 
 class Asked(NamedTuple):
@@ -157,8 +157,9 @@ def with_exists(
         own = _name(item)
         items.append(replace(item, kind=each.kind))
         windows.append(_scoped(select.window, [*seen, own], [(name, own) for name in seen], own))
-        joins.append(Exists(number, select.select_list, select.window_span))
-        parts[code.span(*each.place)] = tuple(replace(piece, on=number) for piece in select.conjuncts)
+        place = code.span(*each.place)
+        joins.append(Exists(number, select.select_list, select.window_span, place))
+        parts[place] = tuple(replace(piece, on=number) for piece in select.conjuncts)
     conditions = [
         piece
         for conjunct in block.conjuncts
@@ -183,7 +184,9 @@ def _refuse_unjoined(code: Code, parts: Parts, select: SelectBlock) -> None:
     wrong: list[tuple[Span, str, str]] = []
     if parts.tail < parts.end:
         span = code.span(parts.tail, parts.end)
-        wrong.append((span, code.word(parts.tail), "leave it out, or write it in a subquery of FROM"))
+        word = code.word(parts.tail)
+        word += " BY" if code.word(parts.tail + 1) == "BY" else ""
+        wrong.append((span, word, "leave it out, or write it in a subquery of FROM"))
     if select.laterals:
         wrong.append((select.laterals[0].span, "a LATERAL VIEW", "write it in a subquery of FROM"))
     if code.kind(parts.select + 1) is Kind.HINT:

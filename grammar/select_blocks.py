@@ -154,7 +154,12 @@ def _inside(
     """Return the blocks in the parentheses of some tokens, those of some ranges left out."""
     blocks: list[SelectBlock] = []
     for place in code.level(start, end):
-        if code.partner[place] > place and not any(first <= place < last for first, last in without):
+        close = code.partner[place]
+        if close < place or any(first <= place < last for first, last in without):
+            continue
+        if any(place < first < close for first, _ in without):
+            blocks += _inside(code, place + 1, close, withs, without)
+        else:
             blocks += _group(code, place, withs)
     return blocks
 

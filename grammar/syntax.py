@@ -217,12 +217,13 @@ class Conjunct:
 class Exists:
     """``[NOT] EXISTS (SELECT … FROM item WINDOW …)`` as a condition of WHERE: a SEMI or ANTI JOIN.
 
-    ``item`` is the number of its FROM item, which is one of the block's.
+    ``item`` is the number of its FROM item, which is one of the block's; ``span`` is all of the condition.
     """
 
     item: int
     select_list: Span
     window_span: Span
+    span: Span
 
 
 @dataclass(frozen=True)

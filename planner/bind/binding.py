@@ -9,7 +9,13 @@ from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import FromItem, LateralView, SelectBlock
 from wjoin.grammar.tokens import Kind, scan
 from wjoin.planner.bind.event_time import EventTimes, event_times
-from wjoin.planner.bind.outer_joins import about_absent, absent_items, refuse_undecided, tree_of
+from wjoin.planner.bind.outer_joins import (
+    about_absent,
+    absent_items,
+    refuse_merged,
+    refuse_undecided,
+    tree_of,
+)
 from wjoin.planner.bind.select_list import Reads, ResultColumn, bind_select_list, bind_tail
 from wjoin.planner.bind.written import Written
 from wjoin.planner.catalog import Relation
@@ -24,7 +30,7 @@ from wjoin.planner.conditions.conjuncts import (
 from wjoin.planner.plan.block_columns import MATCH_COLUMNS
 from wjoin.planner.text.edits import Edit, apply_edits
 from wjoin.planner.text.pieces import read_condition
-from wjoin.planner.text.scope import Scope, ScopeItem, StreamColumn, visible_columns
+from wjoin.planner.text.scope import Scope, ScopeItem, StreamColumn, UsingPair, visible_columns
 from wjoin.udfs.predicate import Predicate
 
 
@@ -33,7 +39,8 @@ class BoundSelect:
     """A bound block.
 
     ``reads`` are the columns that the rest of the statement takes from the join, ``outputs`` the columns of
-    its result, ``laterals`` the texts of the LATERAL VIEWs over the joined rows; ``tree`` are the joins.
+    its result, ``laterals`` the texts of the LATERAL VIEWs over the joined rows; ``tree`` are the joins, and
+    ``natural`` what NATURAL makes equal in them.
     """
 
     sources: tuple[ScopeItem, ...]
@@ -45,6 +52,7 @@ class BoundSelect:
     outputs: tuple[ResultColumn, ...]
     tree: JoinTree
     laterals: tuple[str, ...] = ()
+    natural: tuple[UsingPair, ...] = ()
 
     def join_of(self, conjunct: Conjunct) -> int:
         """Return the number of the join that a condition belongs to, -1 for those of the base."""
@@ -82,6 +90,7 @@ def bind(
     listed, outputs = bind_select_list(text, block.select_list, shown)
     conjuncts: list[Conjunct] = [using_equality(pair, sources) for pair in pairs]
     for made, pair in zip(conjuncts, pairs, strict=True):
+        refuse_merged(pair, sources)
         refuse_undecided(tree, made, pair.span, sources)
     for condition in block.conjuncts:
         if condition.on not in asked:
@@ -114,6 +123,7 @@ def bind(
         outputs=outputs,
         laterals=laterals,
         tree=tree,
+        natural=tuple(each for each in pairs if each.natural),
     )
 
 

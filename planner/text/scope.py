@@ -367,10 +367,8 @@ def visible_columns(
             before, group = before + group, []
         own, shared, lost = list(source.columns), [], []
         for name, natural in _shared_names(source, group, using):
-            left, right = (
-                _left_side(name, group, sources),
-                StreamColumn(source.number, find_column(source, name)),
-            )
+            right = StreamColumn(source.number, find_column(source, name))
+            left = _left_side(name, natural, group, sources)
             parts = merged.get(left.identity, (left,))
             pairs.append(UsingPair(parts, right, name.span, natural))
             own.remove(right)
@@ -408,14 +406,14 @@ def comma_between(text: str, first: ScopeItem, second: ScopeItem) -> bool:
 
 
 def _left_side(
-    name: Identifier, visible: Sequence[StreamColumn], sources: Sequence[ScopeItem]
+    name: Identifier, natural: bool, visible: Sequence[StreamColumn], sources: Sequence[ScopeItem]
 ) -> StreamColumn:
     found = [each for each in visible if name.matches(each.column.name)]
     if len(found) == 1:
         return found[0]
     if found:
         owners = [sources[each.stream].name for each in found]
-        message = f"the column {name.name} of USING is in {listed(owners)}"
+        message = f"the column {name.name} of {'NATURAL JOIN' if natural else 'USING'} is in {listed(owners)}"
         raise WJoinError("WJ203", message, span=name.span, help="write the join condition with ON")
     near = nearest(name.name, [each.column.name for each in visible])
     help = f"did you mean {near}?" if near else ""

@@ -12,7 +12,6 @@ import wjoin
 from tests.stream.test_outer_joins import end, on_time
 from tests.stream.test_statement_sets import Streams
 from tests.tiers import tiers
-from wjoin.grammar.errors import WJoinError
 
 OTHER = "(SELECT k, j, v AS w, n AS m FROM two) WATERMARK m DELAY OF 20 AS B"
 PLAIN = "(SELECT k, j, v AS w, n AS m FROM two) B"
@@ -27,7 +26,8 @@ STATEMENTS = {
     "natural full": (
         f"""SELECT *, j + 1 AS next, A.k AS own FROM one A NATURAL FULL OUTER JOIN {OTHER} {WINDOW}
             WHERE k IS NULL OR k + j > 1""",
-        f"""SELECT coalesce(A.k, B.k), coalesce(A.j, B.j), A.n, A.v, A.s, B.w, B.m, coalesce(A.j, B.j) + 1, A.k
+        f"""SELECT coalesce(A.k, B.k), coalesce(A.j, B.j), A.n, A.v, A.s, B.w, B.m,
+            coalesce(A.j, B.j) + 1, A.k
             FROM one A FULL JOIN {PLAIN} ON A.k = B.k AND A.j = B.j AND B.m - A.n {NEAR}
             WHERE coalesce(A.k, B.k) IS NULL OR coalesce(A.k, B.k) + coalesce(A.j, B.j) > 1""",
     ),
@@ -48,8 +48,8 @@ STATEMENTS = {
         "SELECT A.k, A.n, A.s FROM one A LEFT JOIN (SELECT k, n FROM two) B ON A.k = B.k AND A.n = B.n",
     ),
     "using full": (
-        f"""SELECT k, A.n AS a, B.n AS b, k IS NULL AS none, A.k AS first FROM one A FULL JOIN two B USING (k, j)
-            {WINDOW} WHERE j <> 1""",
+        f"""SELECT k, A.n AS a, B.n AS b, k IS NULL AS none, A.k AS first
+            FROM one A FULL JOIN two B USING (k, j) {WINDOW} WHERE j <> 1""",
         f"""SELECT coalesce(A.k, B.k), A.n, B.n, A.k IS NULL AND B.k IS NULL, A.k FROM one A FULL JOIN two B
             ON A.k = B.k AND A.j = B.j AND B.n - A.n {NEAR} WHERE coalesce(A.j, B.j) <> 1""",
     ),
