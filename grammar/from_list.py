@@ -125,7 +125,7 @@ def _join(code: Code, place: int) -> tuple[int, JoinKind]:
     if not after:
         raise _not_a_source(code, place)
     words = tuple(code.word(index) for index in range(place, after - 1))
-    if words[:1] == ("NATURAL",) and "CROSS" not in words and words[1:] in KINDS:
+    if words[:1] == ("NATURAL",) and words[1:] in KINDS and not {"ASOF", "CROSS"}.intersection(words):
         return after, KINDS[words[1:]]
     if words not in KINDS:
         message = f"{' '.join(words)} JOIN is not supported with a window clause"

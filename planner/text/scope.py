@@ -215,7 +215,7 @@ class Scope:
         found = self._resolve(name)
         if found is not None or self.outer is None:
             return found
-        if self.outer.is_generated(name):
+        if name.hidden_by is None and self.outer.is_generated(name):
             message = "an EXISTS with a window clause cannot read a column of a LATERAL VIEW"
             raise WJoinError("WJ107", message, span=name.span, help="test it in a SELECT around this one")
         return self.outer.resolve(name)

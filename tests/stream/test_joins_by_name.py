@@ -101,6 +101,8 @@ STATEMENTS = {
 }
 """Statements for wjoin, and what they mean to DuckDB."""
 
+QUICK = {"natural full", "exists", "beside a join"}
+
 
 @pytest.fixture
 def streams(session: wjoin.Session, tmp_path: Path) -> Iterator[Streams]:
@@ -122,7 +124,7 @@ def over_tables(streams: Streams, text: str) -> str:
 
 
 @pytest.mark.filterwarnings("ignore::wjoin.WJoinWarning")
-@pytest.mark.parametrize("name", tiers(STATEMENTS, long=["natural time", "natural right", "using right"]))
+@pytest.mark.parametrize("name", tiers(STATEMENTS, long=set(STATEMENTS) - QUICK))
 def test_tables(streams: Streams, name: str) -> None:
     on_time(streams, 2)
     found = streams.session.sql(over_tables(streams, STATEMENTS[name][0]))
@@ -133,11 +135,9 @@ def test_tables(streams: Streams, name: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore::wjoin.WJoinWarning")
-@pytest.mark.parametrize("home", ["files", "spark"])
-def test_streams(streams: Streams, home: str) -> None:
+def test_streams(streams: Streams) -> None:
     """In several runs, whose rows are out of order."""
     sinks = {name: name.replace(" ", "_") for name in STATEMENTS}
-    streams.session.context.settings.set("wjoin.state", home)
     streams.sinks([*sinks.values()])
     script = "; ".join(f"INSERT INTO {sink} {STATEMENTS[name][0]}" for name, sink in sinks.items())
     for _ in range(2):
@@ -147,3 +147,11 @@ def test_streams(streams: Streams, home: str) -> None:
     streams.session.run_script(script, checkpoint=str(streams.root / "checkpoints"))
     for name, sink in sinks.items():
         assert streams.found(sink) == streams.expected(STATEMENTS[name][1]), name
+
+
+def test_what_explain_tells(streams: Streams) -> None:
+    explained = streams.session.explain(STATEMENTS["not exists"][0])
+    assert "a LEFT ANTI JOIN" in explained
+    assert "a row of A without a partner comes when B's watermark passes n + 5" in explained
+    with pytest.warns(wjoin.WJoinWarning, match=r"WJ824.*only rows of one instant, A\.n = B\.n, meet"):
+        streams.session.explain("SELECT A.n FROM one A NATURAL JOIN two B WINDOW = 5")
