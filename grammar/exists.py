@@ -27,8 +27,6 @@ from wjoin.grammar.syntax import (
 )
 from wjoin.grammar.tokens import Kind
 
-_AROUND = "join the relations in a subquery: FROM (SELECT … FROM b B, c C WINDOW (B, C) = …) AS X"
-
 
 class Asked(NamedTuple):
     """A condition of WHERE as token range, the kind of join that it is, and the parts of its subquery."""
@@ -91,7 +89,8 @@ def _is_about(code: Code, outer: Parts, inner: Parts) -> bool:
     outside = names_of(code, outer.from_, outer.sources_end) - names_of(code, inner.from_, inner.sources_end)
     if any(code.mark(place).strip("`").upper() in outside for place in range(*inner.clauses[0])):
         message = "an EXISTS with a window to a stream outside it has several relations"
-        raise _refused(code.span(inner.from_, inner.sources_end), message, _AROUND)
+        remedy = "join the relations in a subquery: FROM (SELECT … FROM b B, c C WINDOW (B, C) = …) AS X"
+        raise _refused(code.span(inner.from_, inner.sources_end), message, remedy)
     return False
 
 
@@ -195,7 +194,8 @@ def _refuse_unjoined(code: Code, parts: Parts, select: SelectBlock) -> None:
     if next(calls, None) is not None:
         remedy = "write SELECT *: an EXISTS asks only whether there is a row"
         wrong.append((select.select_list, "a select list with a call", remedy))
-    for span, what, remedy in wrong[:1]:
+    if wrong:
+        span, what, remedy = wrong[0]
         raise _refused(span, f"the subquery of an EXISTS with a window clause has {what}", remedy)
 
 

@@ -99,9 +99,9 @@ def bind_select_list(text: str, span: Span, scope: Scope) -> tuple[Reads, tuple[
 def _is_made(item: ListItem, references: Mapping[Span, Reference]) -> bool:
     """Return whether an item is a column with CHAR in it, or one of several streams, without an alias."""
     reference = references.get(item.column.span) if item.column is not None and not item.aliased else None
-    if reference is None or not reference.whole:
+    if reference is None:
         return False
-    return len(reference.columns) > 1 or reference.column.column.declared is not None
+    return bool(reference.others) or (reference.whole and reference.column.column.declared is not None)
 
 
 def _named(item: ListItem, references: Mapping[Span, Reference]) -> Edit:
