@@ -68,12 +68,15 @@ def read_sources(code: Code, start: int, end: int) -> Sources:
             return Sources(tuple(items), tuple(using), tuple(conditions), read_laterals(code, place, end))
         after, kind = _join(code, place)
         crossed = code.word(place) == "CROSS"
+        natural = code.span(place, after) if code.word(place) == "NATURAL" else None
         item, place = _item(code, after, end)
         match = None
         if kind.asof:
             match, place = _match(code, place, end, code.tokens[after - 2].span)
         items.append(replace(item, crossed=crossed, kind=kind, match=match))
-        if code.word(place) == "ON" and place < end:
+        if natural is not None:
+            using.append(UsingColumns(len(items) - 1, None, span=natural))
+        elif code.word(place) == "ON" and place < end:
             stop = _condition_end(code, place + 1, end)
             conditions.append((len(items) - 1, place + 1, stop))
             place = stop
@@ -135,6 +138,8 @@ def _join(code: Code, place: int) -> tuple[int, JoinKind]:
     if not after:
         raise _not_a_source(code, place)
     words = tuple(code.word(index) for index in range(place, after - 1))
+    if words[:1] == ("NATURAL",) and words[1:] in KINDS and not {"ASOF", "CROSS"}.intersection(words):
+        return after, KINDS[words[1:]]
     if words not in KINDS:
         message = f"{' '.join(words)} JOIN is not supported with a window clause"
         raise WJoinError("WJ107", message, span=code.span(place, after), help=_instead(words))
@@ -143,9 +148,8 @@ def _join(code: Code, place: int) -> tuple[int, JoinKind]:
 
 def _instead(words: Sequence[str]) -> str:
     """Return what can stand in the place of a join of another kind, and what it would do."""
-    if "NATURAL" in words:
-        kind = " ".join(word for word in words if word != "NATURAL")
-        return f"name the common columns: {kind}{' ' if kind else ''}JOIN … USING (column, …)"
+    if "NATURAL" in words and "ASOF" not in words:
+        return "write NATURAL first, then INNER, LEFT, RIGHT, FULL, SEMI, ANTI or nothing"
     if "ASOF" in words:
         return "use ASOF JOIN or LEFT ASOF JOIN"
     return "use JOIN … ON"

@@ -1,17 +1,16 @@
 """Finds the SELECT blocks with a window clause, or an ASOF JOIN, at every depth of a statement."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.exists import find_asked, refuse_asked, with_exists
 from wjoin.grammar.from_list import MATCH_CONDITION
 from wjoin.grammar.lookahead import CLAUSE_WORDS, is_strong
 from wjoin.grammar.nesting import MAXIMAL_DEPTH, Code, refuse_unclosed, too_deep
-from wjoin.grammar.select_parts import divide, has_asof, is_from, read_block
+from wjoin.grammar.select_parts import divide, from_place, has_asof, read_block, select_end
 from wjoin.grammar.spans import Span
 from wjoin.grammar.stack import room
 from wjoin.grammar.syntax import SelectBlock
-
-_SET_OPERATIONS = frozenset({"UNION", "INTERSECT", "EXCEPT", "MINUS", "SETMINUS"})
 
 
 def find_blocks(code: Code, start: int = 0) -> tuple[SelectBlock, ...]:
@@ -47,7 +46,7 @@ def _refuse_deep(code: Code, start: int, end: int) -> None:
 
 def _refuse_misplaced(code: Code, start: int, end: int, blocks: Sequence[SelectBlock]) -> None:
     """Raise WJ105 for a term, beyond doubt ours, that is in no block's clause."""
-    used = [block.window_span for block in _all_blocks(blocks)]
+    used = [span for block in _all_blocks(blocks) for span in block.window_spans]
     for place in range(start, end):
         token = code.tokens[place]
         if code.word(place) not in CLAUSE_WORDS or (place > start and not _outside(code, place)):
@@ -94,11 +93,11 @@ def _region(code: Code, start: int, end: int, withs: tuple[Span, ...]) -> list[S
             withs = (*withs, code.span(place, body))
             place = body
         elif code.word(place) == "SELECT":
-            stop = _select_end(code, place, end)
+            stop = select_end(code, place, end)
             blocks += _select(code, place, stop, withs)
             place = stop
         elif code.partner[place] > place:
-            blocks += _region(code, place + 1, code.partner[place], withs)
+            blocks += _group(code, place, withs)
             place = code.partner[place] + 1
         else:
             place += 1
@@ -124,28 +123,22 @@ def _common_tables(code: Code, place: int, end: int) -> list[int]:
     return []
 
 
-def _select_end(code: Code, start: int, end: int) -> int:
-    """Return the place after the SELECT that starts at a place: before a set operation or the end."""
-    seen_from = False
-    for place in code.level(start + 1, end):
-        if code.word(place) == "SELECT" or code.mark(place) in ("|>", ";"):
-            return place
-        if seen_from and code.word(place) in _SET_OPERATIONS and code.ends_operand(place - 1):
-            return place
-        seen_from = seen_from or is_from(code, place)
-    return end
-
-
 def _select(code: Code, start: int, end: int, withs: tuple[Span, ...]) -> list[SelectBlock]:
     """Return the block of the SELECT at a place, or the blocks inside it when it has no clause."""
-    from_ = next((place for place in code.level(start + 1, end) if is_from(code, place)), -1)
+    from_ = from_place(code, start, end)
     if from_ < 0:
         return _inside(code, start + 1, end, withs)
     parts = divide(code, start, from_, end)
-    if parts.clauses or (parts.late < 0 and has_asof(code, parts)):
+    asked = find_asked(code, parts)
+    if parts.clauses or (parts.late < 0 and (asked or has_asof(code, parts))):
         refuse_unclosed(code)
-        nested = _inside(code, start + 1, end, withs, *parts.clauses[:1])
-        return [read_block(code, parts, withs, tuple(nested))]
+        nested = _inside(code, start + 1, end, withs, (*parts.clauses[:1], *(each.place for each in asked)))
+        inner = []
+        for each in asked:
+            select = each.parts
+            nested += _inside(code, select.select + 1, select.end, withs, select.clauses[:1])
+            inner.append(read_block(code, select, withs, ()))
+        return [with_exists(code, read_block(code, parts, withs, tuple(nested)), asked, inner)]
     if parts.late >= 0:
         raise WJoinError(
             "WJ105",
@@ -157,11 +150,25 @@ def _select(code: Code, start: int, end: int, withs: tuple[Span, ...]) -> list[S
 
 
 def _inside(
-    code: Code, start: int, end: int, withs: tuple[Span, ...], without: tuple[int, int] = (0, 0)
+    code: Code, start: int, end: int, withs: tuple[Span, ...], without: Collection[tuple[int, int]] = ()
 ) -> list[SelectBlock]:
-    """Return the blocks in the parentheses of some tokens, those of one range left out."""
+    """Return the blocks in the parentheses of some tokens, those of some ranges left out."""
     blocks: list[SelectBlock] = []
     for place in code.level(start, end):
-        if code.partner[place] > place and not without[0] <= place < without[1]:
-            blocks += _region(code, place + 1, code.partner[place], withs)
+        close = code.partner[place]
+        if close < place or any(first <= place < last for first, last in without):
+            continue
+        if any(place < first < close for first, _ in without):
+            blocks += _inside(code, place + 1, close, withs, without)
+        else:
+            blocks += _group(code, place, withs)
+    return blocks
+
+
+def _group(code: Code, opening: int, withs: tuple[Span, ...]) -> list[SelectBlock]:
+    """Return the blocks in the parentheses that open at a place."""
+    blocks = _region(code, opening + 1, code.partner[opening], withs)
+    for each in blocks:
+        if each.span.start == code.tokens[opening + 1].start:
+            refuse_asked(code, opening, each)
     return blocks

@@ -14,6 +14,7 @@ from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import Conjunct, SelectBlock, WindowCondition
 from wjoin.grammar.tokens import Kind, is_name
 
+_SET_OPERATIONS = frozenset({"UNION", "INTERSECT", "EXCEPT", "MINUS", "SETMINUS"})
 _TAIL_BY = frozenset({"GROUP", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE"})
 _TAIL_WORDS = frozenset({"HAVING", "QUALIFY", "LIMIT", "OFFSET"})
 _CONNECTORS = frozenset({"AND", "OR", "NOT", "ON", "WHERE"})
@@ -50,12 +51,29 @@ def is_from(code: Code, place: int) -> bool:
     return not (code.word(place - 1) == "DISTINCT" and code.word(place - 2) in ("IS", "NOT"))
 
 
+def from_place(code: Code, select: int, end: int) -> int:
+    """Return the place of the FROM of the SELECT at a place, -1 where it has none before ``end``."""
+    return next((place for place in code.level(select + 1, end) if is_from(code, place)), -1)
+
+
+def select_end(code: Code, start: int, end: int) -> int:
+    """Return the place after the SELECT that starts at a place: before a set operation or the end."""
+    seen_from = False
+    for place in code.level(start + 1, end):
+        if code.word(place) == "SELECT" or code.mark(place) in ("|>", ";"):
+            return place
+        if seen_from and code.word(place) in _SET_OPERATIONS and code.ends_operand(place - 1):
+            return place
+        seen_from = seen_from or is_from(code, place)
+    return end
+
+
 def divide(code: Code, select: int, from_: int, end: int) -> Parts:
     """Return the parts of the SELECT at a place, with its FROM at another, that ends before a third.
 
     Raises WJ101 for a window clause that is written as a condition.
     """
-    streams = _names(code, from_, end)
+    streams = names_of(code, from_, end)
     starts: list[int] = []
     where = tail = late = lateral = -1
     region = "FROM"
@@ -92,7 +110,7 @@ def divide(code: Code, select: int, from_: int, end: int) -> Parts:
     )
 
 
-def _names(code: Code, from_: int, end: int) -> frozenset[str]:
+def names_of(code: Code, from_: int, end: int) -> frozenset[str]:
     """Return the words, upper case, of a FROM list: the names of its relations are among them."""
     names: set[str] = set()
     for place in code.level(from_ + 1, end):
@@ -152,7 +170,7 @@ def has_asof(code: Code, parts: Parts) -> bool:
 def read_block(
     code: Code, parts: Parts, withs: tuple[Span, ...], nested: tuple[SelectBlock, ...]
 ) -> SelectBlock:
-    """Return the block of a SELECT with a window clause or an ASOF JOIN, given the blocks inside it.
+    """Return the block of a SELECT, given the blocks inside it; without a window clause it has no window.
 
     Raises WJ1xx and WJ210 for what cannot be read.
     """
@@ -172,6 +190,7 @@ def read_block(
         remedy = "name columns, or write *"
         raise WJoinError("WJ210", "a SELECT has no columns", span=code.tokens[parts.select].span, help=remedy)
     sources = read_sources(code, parts.from_ + 1, parts.sources_end)
+    place = code.span(clause, clause_end)
     window = _window(code, clause, clause_end) if parts.clauses else None
     span = code.span(parts.select, parts.end)
     source = code.span(parts.from_, parts.tail)
@@ -182,7 +201,7 @@ def read_block(
         items=sources.items,
         using=sources.using,
         window=window,
-        window_span=code.span(clause, clause_end),
+        window_span=place,
         conjuncts=_conditions(code, parts, sources),
         source=source,
         tail=Span(source.end, span.end),
@@ -252,11 +271,13 @@ def _conditions(code: Code, parts: Parts, sources: Sources) -> tuple[Conjunct, .
     ranges: list[tuple[int | None, int, int]] = [*sources.conditions]
     if parts.where >= 0:
         ranges.append((None, parts.where + 1, parts.condition_end))
-    return tuple(Conjunct(span, on) for on, first, last in ranges for span in conjuncts(code, first, last))
+    return tuple(
+        Conjunct(code.span(*each), on) for on, first, last in ranges for each in conjuncts(code, first, last)
+    )
 
 
-def conjuncts(code: Code, start: int, end: int) -> list[Span]:
-    """Return the places of the conditions that the predicate of tokens ``start`` to ``end`` joins by AND.
+def conjuncts(code: Code, start: int, end: int) -> list[tuple[int, int]]:
+    """Return the token ranges of the conditions that the predicate of such a range joins by AND.
 
     A predicate with OR at its top level is one condition; parentheses around a whole
     condition are looked through. Raises WJ210 where a condition is missing.
@@ -277,7 +298,7 @@ def conjuncts(code: Code, start: int, end: int) -> list[Span]:
         elif cases:
             continue
         elif word == "OR":
-            return [code.span(start, end)]
+            return [(start, end)]
         elif word == "BETWEEN":
             betweens += 1
         elif word == "AND" and betweens:
@@ -286,8 +307,8 @@ def conjuncts(code: Code, start: int, end: int) -> list[Span]:
             pieces.append((first, place))
             first = place + 1
     if not pieces:
-        return [code.span(start, end)]
-    return [span for piece in (*pieces, (first, end)) for span in conjuncts(code, *piece)]
+        return [(start, end)]
+    return [each for piece in (*pieces, (first, end)) for each in conjuncts(code, *piece)]
 
 
 def _is_group(code: Code, start: int, end: int) -> bool:

@@ -198,10 +198,13 @@ class Hint(Node):
 
 @dataclass(frozen=True)
 class UsingColumns(Node):
-    """``JOIN … USING (x, y)`` between the items before and the item ``right``."""
+    """``JOIN … USING (x, y)`` between the items before and the item ``right``.
+
+    ``columns`` is None for NATURAL JOIN: all that have one name on both sides.
+    """
 
     right: int
-    columns: tuple[Identifier, ...]
+    columns: tuple[Identifier, ...] | None
 
 
 @dataclass(frozen=True)
@@ -223,15 +226,30 @@ class Conjunct:
 
 
 @dataclass(frozen=True)
+class Exists:
+    """``[NOT] EXISTS (SELECT … FROM item WINDOW …)`` as a condition of WHERE: a SEMI or ANTI JOIN.
+
+    ``item`` is the number of its FROM item, which is one of the block's; ``span`` is all of the condition.
+    """
+
+    item: int
+    select_list: Span
+    window_span: Span
+    span: Span
+
+
+@dataclass(frozen=True)
 class SelectBlock:
-    """A SELECT that has a window clause, or an ASOF JOIN, which needs none over tables.
+    """A SELECT that has a window clause, or an EXISTS in WHERE with one, or an ASOF JOIN, which needs none.
 
     Spans index the whole source text. ``source`` runs from FROM to the end of the window
     clause or the WHERE predicate, whichever comes last: the piece that the join replaces.
     ``conjuncts`` are those of every ON, then those of WHERE. ``withs`` are the
     WITH clauses in scope, outermost first, each from WITH to before the body that uses it.
     ``nested`` are the blocks inside this one (subqueries in FROM or elsewhere). ``laterals`` are the LATERAL
-    VIEWs before and behind the window clause. ``window_span`` is empty where there is none.
+    VIEWs before and behind the window clause. ``window_span`` is empty where there is none. What is in its
+    ``exists`` is part of the block: the items come last, the conditions are those of their ON, and ``window``
+    has their windows, too.
     """
 
     span: Span
@@ -247,6 +265,12 @@ class SelectBlock:
     withs: tuple[Span, ...]
     nested: tuple["SelectBlock", ...]
     laterals: tuple[LateralView, ...] = ()
+    exists: tuple[Exists, ...] = ()
+
+    @property
+    def window_spans(self) -> frozenset[Span]:
+        """The places of its window clauses: its own, and those of its ``exists``."""
+        return frozenset({self.window_span, *(each.window_span for each in self.exists)})
 
 
 # Statements -----------------------------------------------------------------

@@ -9,6 +9,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import SelectBlock
 from wjoin.planner.bind.binding import BoundSelect, bind, static_relations
 from wjoin.planner.bind.match_condition import match_bounds
+from wjoin.planner.bind.outer_joins import about_exists
 from wjoin.planner.bind.select_list import ResultColumn
 from wjoin.planner.bind.written import Written, numbered
 from wjoin.planner.catalog import WHOLE, Relation, Types
@@ -101,7 +102,7 @@ def plan_select(request: Request) -> PlannedSelect:
     except WJoinError as error:
         if error.text is not None:
             raise
-        raise error.within(request.text) from None
+        raise about_exists(error, request.block).within(request.text) from None
 
 
 def _bound(request: Request) -> Planning:

@@ -10,7 +10,13 @@ from wjoin.grammar.syntax import FromItem, LateralView, SelectBlock
 from wjoin.grammar.tokens import Kind, scan
 from wjoin.planner.bind.event_time import EventTimes, event_times
 from wjoin.planner.bind.match_condition import with_nearest
-from wjoin.planner.bind.outer_joins import about_absent, absent_items, refuse_undecided, tree_of
+from wjoin.planner.bind.outer_joins import (
+    about_absent,
+    absent_items,
+    refuse_merged,
+    refuse_undecided,
+    tree_of,
+)
 from wjoin.planner.bind.select_list import Reads, ResultColumn, bind_select_list, bind_tail
 from wjoin.planner.bind.written import Written
 from wjoin.planner.catalog import Relation
@@ -25,7 +31,7 @@ from wjoin.planner.conditions.conjuncts import (
 from wjoin.planner.plan.block_columns import MATCH_COLUMNS
 from wjoin.planner.text.edits import Edit, apply_edits
 from wjoin.planner.text.pieces import read_condition
-from wjoin.planner.text.scope import Scope, ScopeItem, StreamColumn, visible_columns
+from wjoin.planner.text.scope import Scope, ScopeItem, StreamColumn, UsingPair, visible_columns
 from wjoin.udfs.predicate import Predicate
 
 
@@ -34,7 +40,8 @@ class BoundSelect:
     """A bound block.
 
     ``reads`` are the columns that the rest of the statement takes from the join, ``outputs`` the columns of
-    its result, ``laterals`` the texts of the LATERAL VIEWs over the joined rows; ``tree`` are the joins.
+    its result, ``laterals`` the texts of the LATERAL VIEWs over the joined rows; ``tree`` are the joins, and
+    ``natural`` what NATURAL makes equal in them.
     """
 
     sources: tuple[ScopeItem, ...]
@@ -46,6 +53,7 @@ class BoundSelect:
     outputs: tuple[ResultColumn, ...]
     tree: JoinTree
     laterals: tuple[str, ...] = ()
+    natural: tuple[UsingPair, ...] = ()
 
     def join_of(self, conjunct: Conjunct) -> int:
         """Return the number of the join that a condition belongs to, -1 for those of the base."""
@@ -66,23 +74,32 @@ def bind(
     """
     sources = _sources(text, block.items, relations)
     times = event_times(text, sources, parameters, block.window)
-    visible, pairs = visible_columns(text, sources, block.using)
+    written = len(sources) - len(block.exists)
+    steps, pairs = visible_columns(text, sources[:written], block.using)
     static = static_relations(sources, times)
     tree = tree_of(text, sources, static, block)
-    inside = Scope(sources, visible, block.laterals)
-    tree = with_nearest(text, tree, inside, times)
-    shown = inside.without(tree.hidden)
+    names = [Scope(sources, each.columns, block.laterals, merged=each.merged) for each in steps]
+    tree = with_nearest(text, tree, names[-1], times)
+    shown = names[-1].without(tree.hidden)
+    absent = absent_items(sources, block)
+    # What the conditions of each join can name.
+    asked = range(written, len(sources))
+    joined = [names[-1 if n in absent else n].without(asked) for n in range(written)]
+    joined += [shown.inside(sources[each]) for each in asked]
+    for each in block.exists:
+        bind_select_list(text, each.select_list, joined[each.item])
     laterals, generators = _laterals(text, block.laterals, replace(shown, laterals=()))
     listed, outputs = bind_select_list(text, block.select_list, shown)
     conjuncts: list[Conjunct] = [using_equality(pair, sources) for pair in pairs]
-    for made, (*_, span) in zip(conjuncts, pairs, strict=True):
-        refuse_undecided(tree, made, span, sources)
-    absent = absent_items(sources, block)
-    for written in block.conjuncts:
-        each = about_absent(text, written, absent, sources)
-        scope = shown if each.on is None else inside
-        conjuncts.append(bind_conjunct(text, each, scope, parameters, predicates, static, tree))
-        refuse_undecided(tree, conjuncts[-1], each.span, sources)
+    for made, pair in zip(conjuncts, pairs, strict=True):
+        refuse_merged(pair, sources)
+        refuse_undecided(tree, made, pair.span, sources)
+    for condition in block.conjuncts:
+        if condition.on not in asked:
+            condition = about_absent(text, condition, absent, sources)
+        scope = shown if condition.on is None else joined[condition.on]
+        conjuncts.append(bind_conjunct(text, condition, scope, parameters, predicates, static, tree))
+        refuse_undecided(tree, conjuncts[-1], condition.span, sources)
     _refuse_unjoined(sources, times, conjuncts)
     if before is not None:
         conjuncts = before.arranged(conjuncts, [each.name for each in sources])
@@ -108,6 +125,7 @@ def bind(
         outputs=outputs,
         laterals=laterals,
         tree=tree,
+        natural=tuple(each for each in pairs if each.natural),
     )
 
 
@@ -130,7 +148,7 @@ def _laterals(text: str, views: Sequence[LateralView], scope: Scope) -> tuple[tu
         edits = [each.edit for each in found if each.edit is not None]
         edits += [Edit(call.span.start, call.span.end, MATCH_COLUMNS[call.what]) for call in piece.matches]
         shown.append(apply_edits(text, edits, view.span))
-        columns += [each.column for each in found]
+        columns += [column for each in found for column in each.columns]
         matches |= {call.what for call in piece.matches}
     return tuple(shown), Reads(tuple(columns), frozenset(matches), ())
 

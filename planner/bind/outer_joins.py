@@ -15,7 +15,7 @@ from wjoin.grammar.tokens import identifier, is_name, scan
 from wjoin.planner.conditions.conjuncts import ColumnComparison, Conjunct, Equality, Residual, streams_of
 from wjoin.planner.conditions.expressions import is_exact
 from wjoin.planner.conditions.readable import ReadCondition, Unread
-from wjoin.planner.text.scope import ScopeItem, comma_between
+from wjoin.planner.text.scope import ScopeItem, UsingPair, comma_between
 from wjoin.planner.windows.window_graph import absent_streams
 
 _LEFT_MAY_MISS = (JoinKind.RIGHT, JoinKind.FULL)
@@ -67,6 +67,27 @@ def about_absent(
     return replace(conjunct, on=both[0]) if both else conjunct
 
 
+def about_exists(error: WJoinError, block: SelectBlock) -> WJoinError:
+    """Return an error about a join; of an EXISTS it says which join that is."""
+    span = error.span
+    inside = (each for each in block.exists if span and each.span.start <= span.start < each.span.end)
+    asked = next(inside, None)
+    if asked is None or error.code != "WJ107":
+        return error
+    kind = block.items[asked.item].kind.value
+    remedy = f"{error.help}; this EXISTS is a {kind} JOIN, and its WHERE is the ON of that"
+    return WJoinError(error.code, error.message, span=span, help=remedy)
+
+
+def refuse_merged(pair: UsingPair, sources: Sequence[ScopeItem]) -> None:
+    """Raise WJ107 where USING compares what an earlier FULL JOIN of streams takes from either side."""
+    if len(pair.left) > 1 and any(each.relation.streaming for each in sources):
+        first, *_ = shown = [sources[each.stream].expression(each.column.name) for each in pair.left]
+        message = f"a column that a FULL JOIN takes from {listed(shown, 'or')} is compared by a later join"
+        remedy = f"write ON {first} = {sources[pair.right.stream].expression(pair.right.column.name)}"
+        raise WJoinError("WJ107", message, span=pair.span, help=remedy)
+
+
 def _refuse_unsupported(
     text: str, sources: Sequence[ScopeItem], static: Collection[int], block: SelectBlock, join: LaterJoin
 ) -> None:
@@ -91,10 +112,6 @@ def _refuse_unsupported(
         raise WJoinError("WJ107", message, span=span, help="read the stream from where all of it is")
     if kind not in _LEFT_MAY_MISS:
         return
-    using = next((each for each in block.using if each.right == join.item), None)
-    if using is not None:
-        message = f"USING is not supported in {kind.words} with a window clause"
-        raise WJoinError("WJ107", message, span=using.span, help="write ON A.x = B.x")
     before = sources[: join.item]
     if any(comma_between(text, *pair) for pair in pairwise(before)):
         message = f"{kind.words} follows a comma, and so joins only what comes after it"

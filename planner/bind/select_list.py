@@ -19,7 +19,7 @@ from wjoin.planner.text.pieces import (
     read_select_list,
     read_tail,
 )
-from wjoin.planner.text.scope import Reference, Scope, StreamColumn
+from wjoin.planner.text.scope import Reference, Scope, StreamColumn, first_of
 
 _ORDERING = ("order", "sort", "cluster", "distribute")
 
@@ -59,10 +59,10 @@ def bind_select_list(text: str, span: Span, scope: Scope) -> tuple[Reads, tuple[
     expanded = {star.span: _expand(star, scope) for star in piece.stars if not _is_lateral(star, scope)}
     bare = {item.match.span for item in piece.items if item.match is not None}
     edits = [each.joined for each in references.values() if each.joined is not None]
-    edits += [_named(each, references) for each in piece.items if _is_char(each, references)]
+    edits += [_named(each, references) for each in piece.items if _is_made(each, references)]
     for star in piece.stars:
         listed = [
-            *_star_texts(expanded.get(star.span, ()), scope),
+            *_star_texts(star, expanded.get(star.span, ()), scope),
             *(shown for _, shown in generated[star.span]),
         ]
         edits.append(Edit(star.span.start, star.span.end, ", ".join(listed)))
@@ -73,25 +73,35 @@ def bind_select_list(text: str, span: Span, scope: Scope) -> tuple[Reads, tuple[
     read = [*references, *(call.span for call in piece.matches)]
     for item, place in zip(piece.items, _item_places(text, span), strict=False):
         if item.star is not None:
-            outputs += [ResultColumn(each.column.name, each) for each in expanded.get(item.star.span, ())]
+            outputs += [
+                ResultColumn(each.column.name, each if len(_parts(item.star, each, scope)) == 1 else None)
+                for each in expanded.get(item.star.span, ())
+            ]
             outputs += [ResultColumn(name, None) for name, _ in generated[item.star.span]]
         elif item.column is not None:
             reference = references.get(item.column.span)
-            whole = reference.column if reference is not None and reference.whole else None
+            whole = reference.column if reference is not None and reference.plain else None
             outputs.append(ResultColumn(item.names[0], whole))
         else:
             reads = any(place.start <= each.start < place.end for each in read)
             invented = ResultColumn(None, None, place if reads else None)
             outputs += [ResultColumn(name, None) for name in item.names] or [invented]
-    columns = [each.column for each in references.values()]
-    columns += [column for star in expanded.values() for column in star]
+    columns = [column for each in references.values() for column in each.columns]
+    columns += [
+        column
+        for star in piece.stars
+        for each in expanded.get(star.span, ())
+        for column in _parts(star, each, scope)
+    ]
     return _reads(columns, piece, edits), tuple(outputs)
 
 
-def _is_char(item: ListItem, references: Mapping[Span, Reference]) -> bool:
-    """Return whether an item is a column with CHAR in it, without an alias."""
+def _is_made(item: ListItem, references: Mapping[Span, Reference]) -> bool:
+    """Return whether an item is a column with CHAR in it, or one of several streams, without an alias."""
     reference = references.get(item.column.span) if item.column is not None and not item.aliased else None
-    return reference is not None and reference.whole and reference.column.column.declared is not None
+    if reference is None:
+        return False
+    return bool(reference.others) or (reference.whole and reference.column.column.declared is not None)
 
 
 def _named(item: ListItem, references: Mapping[Span, Reference]) -> Edit:
@@ -128,7 +138,7 @@ def bind_tail(
         reference = column_of(scope, name, names)
         if reference is None:
             continue
-        columns.append(reference.column)
+        columns += reference.columns
         edit = _repeated(reference, outputs) if collapsed and name.clause in _ORDERING else None
         if (edit := edit or reference.joined) is not None:
             edits.append(edit)
@@ -176,12 +186,18 @@ def _excluded(name: ColumnName, columns: Sequence[StreamColumn], scope: Scope) -
     return reference.column
 
 
-def _star_texts(columns: Sequence[StreamColumn], scope: Scope) -> list[str]:
-    return [
-        scope.sources[each.stream].joined(each.column)
-        + (f" AS {quoted(each.column.name)}" if each.column.declared is not None else "")
-        for each in columns
-    ]
+def _parts(star: StarName, column: StreamColumn, scope: Scope) -> tuple[StreamColumn, ...]:
+    """Return the columns of which a star has the first that is not NULL."""
+    return (column,) if star.qualifier else scope.parts(column)
+
+
+def _star_texts(star: StarName, columns: Sequence[StreamColumn], scope: Scope) -> list[str]:
+    found = []
+    for each in columns:
+        parts = _parts(star, each, scope)
+        named = len(parts) > 1 or each.column.declared is not None
+        found.append(first_of(parts, scope.sources) + (f" AS {quoted(each.column.name)}" if named else ""))
+    return found
 
 
 def _is_lateral(star: StarName, scope: Scope) -> bool:
@@ -222,7 +238,7 @@ def _repeats(first: ResultColumn, second: ResultColumn) -> bool:
 def _repeated(reference: Reference, outputs: Sequence[ResultColumn]) -> Edit | None:
     """Return the edit that names the output that repeats a column, None when none does under its own name."""
     name = reference.name
-    if not reference.whole or name.in_aggregate or name.hidden_by is not None:
+    if not reference.plain or name.in_aggregate or name.hidden_by is not None:
         return None
     names = [each.name.lower() for each in outputs if each.name is not None]
     for output in outputs:

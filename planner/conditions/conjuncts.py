@@ -20,7 +20,7 @@ from wjoin.planner.plan.block_columns import MATCH_COLUMNS
 from wjoin.planner.text.edits import Edit, apply_edits
 from wjoin.planner.text.literals import literal
 from wjoin.planner.text.pieces import AnalysedText, ColumnName, function_name, read_condition
-from wjoin.planner.text.scope import Reference, Scope, ScopeItem, StreamColumn
+from wjoin.planner.text.scope import Reference, Scope, ScopeItem, StreamColumn, UsingPair, first_of
 from wjoin.udfs.predicate import Predicate
 
 SPECIAL_WORDS = frozenset(
@@ -145,7 +145,8 @@ def bind_conjunct(
     edits = [reference.edit for reference in references if reference.edit is not None]
     edits += [Edit(call.span.start, call.span.end, MATCH_COLUMNS[call.what]) for call in piece.matches]
     values = _literals(piece.parameters, parameters)
-    streams = {reference.column.stream for reference in references}
+    columns = tuple(column for reference in references for column in reference.columns)
+    streams = {each.stream for each in columns}
     after = _after_join(piece, scope) or _after_outer(tree, written, streams)
     apart = _runs_apart(piece) and values is not None and not after
     meaning = _meaning(text, piece, references, parameters)
@@ -170,7 +171,6 @@ def bind_conjunct(
         comparison = _comparison(piece.tree, references, operator, shown, band)
         if comparison is not None:
             return replace(comparison, on=written.on)
-    columns = tuple(reference.column for reference in references)
     matches = frozenset(call.what for call in piece.matches)
     if after:
         return Residual(shown, columns, matches, Unread(after), on=written.on)
@@ -199,7 +199,7 @@ def _after_outer(tree: JoinTree, written: syntax.Conjunct, streams: Collection[i
 def _meaning(
     text: str, piece: AnalysedText, references: Sequence[Reference], parameters: Mapping[str, object]
 ) -> Meaning:
-    columns = {_name(reference.name): reference.column for reference in references if reference.whole}
+    columns = {_name(reference.name): reference.column for reference in references if reference.plain}
 
     def column(node: exp.Column) -> StreamColumn | None:
         return columns.get(tuple(part.name.lower() for part in node.parts))
@@ -255,17 +255,18 @@ def column_of(scope: Scope, name: ColumnName, defined: Iterable[str] = ()) -> Re
     raise scope.unknown(name, known)
 
 
-def using_equality(
-    pair: tuple[StreamColumn, StreamColumn, Span], sources: Sequence[ScopeItem]
-) -> Equality | Residual:
+def using_equality(pair: UsingPair, sources: Sequence[ScopeItem]) -> Equality | Residual:
     """Return the equality that one column of a USING stands for."""
-    *columns, span = pair
-    sides = _filled_up(*(_plain_side(each, sources, span) for each in columns))
-    on = columns[-1].stream
-    if sides is None:
-        shown = " = ".join(sources[each.stream].joined(each.column) for each in columns)
-        return Residual(shown, tuple(columns), frozenset(), Unread("CHAR inside of other types"), on=on)
-    return Equality(*sides, span, on=on)
+    on = pair.right.stream
+    why = "a column that a FULL JOIN takes from both sides"
+    if len(pair.left) == 1:
+        sides = _filled_up(*(_plain_side(each, sources, pair.span) for each in (*pair.left, pair.right)))
+        if sides is not None:
+            return Equality(*sides, pair.span, on=on)
+        why = "CHAR inside of other types"
+    *left, right = columns = (*pair.left, pair.right)
+    shown = f"{first_of(left, sources)} = {first_of([right], sources)}"
+    return Residual(shown, columns, frozenset(), Unread(why), on=on)
 
 
 def _runs_apart(piece: AnalysedText) -> bool:
@@ -298,10 +299,10 @@ def _equality(
     sides = []
     for part, span in zip(parts, spans, strict=True):
         inside = [each for each in references if span.start <= each.name.span.start < span.end]
-        streams = {each.column.stream for each in inside}
+        streams = {column.stream for each in inside for column in each.columns}
         if len(streams) != 1:
             return None
-        if isinstance(part, exp.Column) and inside[0].whole:
+        if isinstance(part, exp.Column) and inside[0].plain:
             sides.append(_plain_side(inside[0].column, sources, span))
             continue
         shown = apply_edits(text, edits, span)
@@ -363,7 +364,7 @@ def _comparison(
     if not all(isinstance(side, exp.Column) for side in (tree.this, tree.expression)):
         return None
     left, right = references
-    if not (left.whole and right.whole):
+    if not (left.plain and right.plain):
         return None
     if not comparable(left.column, right.column):
         return None

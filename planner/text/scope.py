@@ -1,11 +1,12 @@
 """Names of columns to columns of streams, by Spark's rules, with the edits that make them explicit."""
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.join_kinds import JoinKind
 from wjoin.grammar.plurals import listed
 from wjoin.grammar.spans import Span
 from wjoin.grammar.suggestions import nearest, suggestion
@@ -83,13 +84,18 @@ class ScopeItem:
             return quoted(f"{self.name}.{column.name}")
         return f"{quoted(self.name)}.{quoted(column.name)}"
 
+    @property
+    def columns(self) -> tuple[StreamColumn, ...]:
+        """Its columns."""
+        return tuple(StreamColumn(self.number, column) for column in self.relation.columns)
+
     def columns_named(self, name: str) -> list[StreamColumn]:
         """Return the columns of that name, case ignored."""
         return self._columns.get(name.lower(), [])
 
     @cached_property
     def _columns(self) -> dict[str, list[StreamColumn]]:
-        return _by_name(StreamColumn(self.number, column) for column in self.relation.columns)
+        return _by_name(self.columns)
 
     def qualifier_length(self, parts: Sequence[Identifier]) -> int:
         """Return how many leading parts of a name (not the last one) name this item, 0 when none do."""
@@ -115,7 +121,8 @@ def _by_name(columns: Iterable[StreamColumn]) -> dict[str, list[StreamColumn]]:
 class Reference:
     """A name resolved to a column. ``whole`` is False for a field inside the column.
 
-    ``edit`` is that of the name over its stream, ``joined`` over the joined rows.
+    ``edit`` is that of the name over its stream, ``joined`` over the joined rows. It means the first of the
+    column and ``others`` that is not NULL.
     """
 
     column: StreamColumn
@@ -123,6 +130,17 @@ class Reference:
     name: ColumnName
     edit: Edit | None
     joined: Edit | None
+    others: tuple[StreamColumn, ...] = ()
+
+    @property
+    def columns(self) -> tuple[StreamColumn, ...]:
+        """All that it reads."""
+        return self.column, *self.others
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is nothing but a column of a stream."""
+        return self.whole and not self.others
 
 
 @dataclass(frozen=True)
@@ -130,13 +148,16 @@ class Scope:
     """The names of a block: its sources and what ``*`` and unqualified names see, in order.
 
     ``laterals`` are its LATERAL VIEWs, whose columns Spark adds to the joined rows. ``hidden`` are the
-    numbers of sources that cannot be named.
+    numbers of sources that cannot be named. ``merged``: unqualified, a column that is the first of some
+    means the first of them that is not NULL. ``outer``: the names around a subquery, after its own.
     """
 
     sources: tuple[ScopeItem, ...]
     visible: tuple[StreamColumn, ...]
     laterals: tuple[LateralView, ...] = ()
     hidden: frozenset[int] = frozenset()
+    merged: tuple[tuple[StreamColumn, ...], ...] = ()
+    outer: "Scope | None" = None
 
     @property
     def named(self) -> tuple[ScopeItem, ...]:
@@ -147,6 +168,15 @@ class Scope:
         """Return the same names without those of some sources."""
         shown = tuple(each for each in self.visible if each.stream not in hidden)
         return replace(self, visible=shown, hidden=frozenset(hidden))
+
+    def inside(self, source: ScopeItem) -> "Scope":
+        """Return the names in an EXISTS whose relation is a source: its own, then these."""
+        hidden = frozenset(each.number for each in self.sources) - {source.number}
+        return Scope(self.sources, source.columns, hidden=hidden, outer=self)
+
+    def parts(self, column: StreamColumn) -> tuple[StreamColumn, ...]:
+        """Return the columns of which an unqualified name of a visible column means the first not NULL."""
+        return next((each for each in self.merged if each[0].same(column)), (column,))
 
     def is_generated(self, name: ColumnName) -> bool:
         """Return whether a name means a column of a LATERAL VIEW. Raises WJ202 and WJ203."""
@@ -179,8 +209,18 @@ class Scope:
     def resolve(self, name: ColumnName) -> Reference | None:
         """Return the column that a name means, None when it is no column of the block.
 
-        Raises WJ202 for an unknown column of a known stream, WJ203 for an ambiguous name.
+        Raises WJ202 for an unknown column of a known stream, WJ203 for an ambiguous name, and WJ107 for a
+        column of a LATERAL VIEW around a subquery.
         """
+        found = self._resolve(name)
+        if found is not None or self.outer is None:
+            return found
+        if name.hidden_by is None and self.outer.is_generated(name):
+            message = "an EXISTS with a window clause cannot read a column of a LATERAL VIEW"
+            raise WJoinError("WJ107", message, span=name.span, help="test it in a SELECT around this one")
+        return self.outer.resolve(name)
+
+    def _resolve(self, name: ColumnName) -> Reference | None:
         qualified = self._qualified(name)
         if qualified is not None or name.hidden_by is not None:
             return qualified
@@ -189,6 +229,11 @@ class Scope:
             return None
         if len(found) > 1:
             raise self._ambiguous(name, found)
+        parts = self.parts(found[0])
+        if len(parts) > 1:
+            place = name.parts[0].span
+            edit = Edit(place.start, place.end, first_of(parts, self.sources))
+            return Reference(found[0], len(name.parts) == 1, name, edit, edit, parts[1:])
         prefix = f"{quoted_if_needed(self.sources[found[0].stream].name)}."
         edit = Edit(name.span.start, name.span.start, prefix)
         return self._reference(found[0], len(name.parts) == 1, name, edit)
@@ -232,6 +277,9 @@ class Scope:
 
     def unknown(self, name: ColumnName, also: Iterable[str] = ()) -> WJoinError:
         """Return the error for a name that nothing defines; ``also`` are further names to suggest."""
+        if self.outer is not None:
+            visible, hidden = self.visible + self.outer.visible, self.hidden & self.outer.hidden
+            return Scope(self.sources, visible, hidden=hidden).unknown(name, also)
         first = name.parts[0]
         if len(name.parts) > 1:
             names = [source.name for source in self.named]
@@ -271,33 +319,80 @@ def find_column(source: ScopeItem, name: Identifier) -> Column:
     return found[0].column
 
 
-UsingPair = tuple[StreamColumn, StreamColumn, Span]
-"""Two columns that a USING makes equal, and its place."""
+def first_of(columns: Sequence[StreamColumn], sources: Sequence[ScopeItem]) -> str:
+    """Return the expression, over the joined rows, of the first of some columns that is not NULL."""
+    shown = [sources[each.stream].joined(each.column) for each in columns]
+    return shown[0] if len(shown) == 1 else f"coalesce({', '.join(shown)})"
+
+
+@dataclass(frozen=True)
+class UsingPair:
+    """Columns that a USING or NATURAL JOIN makes equal, and its place.
+
+    ``left`` are several, of which the first that is not NULL counts, where a FULL JOIN has made them one.
+    """
+
+    left: tuple[StreamColumn, ...]
+    right: StreamColumn
+    span: Span
+    natural: bool
+
+
+@dataclass(frozen=True)
+class Visible:
+    """What ``*`` and unqualified names see in order, and what of it is ``merged`` (see Scope)."""
+
+    columns: tuple[StreamColumn, ...]
+    merged: tuple[tuple[StreamColumn, ...], ...]
 
 
 def visible_columns(
     text: str, sources: Sequence[ScopeItem], using: Collection[UsingColumns]
-) -> tuple[tuple[StreamColumn, ...], tuple[UsingPair, ...]]:
-    """Return what ``*`` and unqualified names see, and the pairs that USING makes equal.
+) -> tuple[tuple[Visible, ...], tuple[UsingPair, ...]]:
+    """Return what is visible once each source is joined, and the pairs that USING and NATURAL make equal.
 
-    As in Spark, the columns of a USING come first, once, taken from the left side, and a join
-    binds closer than a comma. Raises WJ202 and WJ203.
+    As in Spark, the columns of a USING come first, once, taken from the left side, in a RIGHT JOIN from the
+    right one and in a FULL JOIN from that which is not NULL, and a join binds closer than a comma. Raises
+    WJ202 and WJ203.
     """
     before: list[StreamColumn] = []
     group: list[StreamColumn] = []
     pairs: list[UsingPair] = []
+    merged: dict[tuple[int, str], tuple[StreamColumn, ...]] = {}
+    found = []
+    hidden = {each.number for each in sources if each.item.kind.one_sided}
     for source in sources:
+        group = [each for each in group if each.stream not in hidden]
         if source.number and comma_between(text, sources[source.number - 1], source):
             before, group = before + group, []
-        own = [StreamColumn(source.number, column) for column in source.relation.columns]
-        left = []
-        for name in (name for clause in using if clause.right == source.number for name in clause.columns):
+        own, shared, lost = list(source.columns), [], []
+        for name, natural in _shared_names(source, group, using):
             right = StreamColumn(source.number, find_column(source, name))
-            left.append(_left_side(name, group, sources))
+            left = _left_side(name, natural, group, sources)
+            parts = merged.get(left.identity, (left,))
+            pairs.append(UsingPair(parts, right, name.span, natural))
             own.remove(right)
-            pairs.append((left[-1], right, name.span))
-        group = [*left, *(each for each in group if each not in left), *own]
-    return tuple(before + group), tuple(pairs)
+            lost.append(left)
+            shared.append(right if source.item.kind is JoinKind.RIGHT else left)
+            if source.item.kind is JoinKind.FULL:
+                merged[left.identity] = (*parts, right)
+        group = [*shared, *(each for each in group if each not in lost), *own]
+        found.append(Visible(tuple(before + group), tuple(merged.values())))
+    return tuple(found), tuple(pairs)
+
+
+def _shared_names(
+    source: ScopeItem, before: Sequence[StreamColumn], using: Collection[UsingColumns]
+) -> Iterator[tuple[Identifier, bool]]:
+    """Yield the names of columns that a join of a source makes equal, and whether by NATURAL."""
+    for clause in using:
+        if clause.right == source.number:
+            if clause.columns is not None:
+                yield from ((name, False) for name in clause.columns)
+                continue
+            for name in dict.fromkeys(each.column.name for each in before):
+                if source.columns_named(name):
+                    yield Identifier(name, span=clause.span), True
 
 
 def comma_between(text: str, first: ScopeItem, second: ScopeItem) -> bool:
@@ -311,14 +406,14 @@ def comma_between(text: str, first: ScopeItem, second: ScopeItem) -> bool:
 
 
 def _left_side(
-    name: Identifier, visible: Sequence[StreamColumn], sources: Sequence[ScopeItem]
+    name: Identifier, natural: bool, visible: Sequence[StreamColumn], sources: Sequence[ScopeItem]
 ) -> StreamColumn:
     found = [each for each in visible if name.matches(each.column.name)]
     if len(found) == 1:
         return found[0]
     if found:
         owners = [sources[each.stream].name for each in found]
-        message = f"the column {name.name} of USING is in {listed(owners)}"
+        message = f"the column {name.name} of {'NATURAL JOIN' if natural else 'USING'} is in {listed(owners)}"
         raise WJoinError("WJ203", message, span=name.span, help="write the join condition with ON")
     near = nearest(name.name, [each.column.name for each in visible])
     help = f"did you mean {near}?" if near else ""

@@ -4,6 +4,7 @@ import pytest
 
 from wjoin.grammar import syntax
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.join_kinds import JoinKind
 from wjoin.grammar.parser import parse_script, parse_statement
 from wjoin.grammar.spans import Span
 
@@ -275,6 +276,100 @@ def test_conditions_of_an_on_and_of_where_are_kept_apart() -> None:
     text = "SELECT * FROM A JOIN B ON p AND q JOIN C ON r, D WINDOW = 1 WHERE s AND t"
     found = [(each.span.of(text), each.on) for each in block(text).conjuncts]
     assert found == [("p", 1), ("q", 1), ("r", 2), ("s", None), ("t", None)]
+
+
+def test_natural_joins() -> None:
+    text = "SELECT * FROM A NATURAL JOIN B natural left outer join C NATURAL ANTI JOIN D WINDOW = 1"
+    found = block(text)
+    assert [each.kind for each in found.items] == [
+        JoinKind.INNER,
+        JoinKind.INNER,
+        JoinKind.LEFT,
+        JoinKind.ANTI,
+    ]
+    assert [(each.right, each.columns) for each in found.using] == [(1, None), (2, None), (3, None)]
+    assert found.using[1].span.of(text) == "natural left outer join"
+
+
+# EXISTS ----------------------------------------------------------------------
+
+INSIDE = "SELECT * FROM b B WINDOW (A, B) = 5 WHERE A.k = B.k AND B.v > 3"
+
+
+@pytest.mark.parametrize(
+    ("where", "kinds"),
+    [
+        (f"EXISTS ({INSIDE})", [JoinKind.SEMI]),
+        (f"p AND not exists({INSIDE})", [JoinKind.ANTI]),
+        (f"(NOT (EXISTS ({INSIDE})) AND p)", [JoinKind.ANTI]),
+        (f"NOT (NOT EXISTS ({INSIDE}))", [JoinKind.SEMI]),
+        (f"! EXISTS ({INSIDE}) AND x BETWEEN 1 AND 2", [JoinKind.ANTI]),
+        (f"EXISTS ({INSIDE}) AND NOT EXISTS ({INSIDE})", [JoinKind.SEMI, JoinKind.ANTI]),
+    ],
+)
+def test_exists_is_a_join(where: str, kinds: list[JoinKind]) -> None:
+    text = f"SELECT A.* FROM a A WHERE {where} GROUP BY q"
+    found = block(text)
+    assert [each.kind for each in found.items] == [JoinKind.INNER, *kinds]
+    assert [each.item for each in found.exists] == [*range(1, 1 + len(kinds))]
+    for each in found.exists:
+        conditions = [one.span.of(text) for one in found.conjuncts if one.on == each.item]
+        assert conditions == ["A.k = B.k", "B.v > 3"]
+        assert found.items[each.item].span.of(text) == "b B"
+        assert each.select_list.of(text) == "*"
+        assert each.window_span.of(text) == "WINDOW (A, B) = 5"
+    assert found.source.of(text) == f"FROM a A WHERE {where}"
+    assert not [one for one in found.conjuncts if one.on is None and "EXISTS" in one.span.of(text).upper()]
+
+
+def test_windows_of_all_streams_are_those_of_one_select() -> None:
+    text = (
+        "SELECT * FROM a A, c C SEMI JOIN e E ON A.k = E.k WINDOW = 9 "
+        "WHERE EXISTS (SELECT * FROM b B WINDOW = 5) AND EXISTS (SELECT * FROM d WINDOW (C, d) = 4)"
+    )
+    window = block(text).window
+    assert isinstance(window, syntax.WindowAnd)
+    outside, first, second = window.terms
+    assert pairs(outside) == [("A", "C"), ("A", "E"), ("C", "E")]
+    assert pairs(first) == [("A", "B"), ("C", "B")]
+    assert pairs(second) == [("C", "d")]
+
+
+def pairs(window: syntax.WindowCondition) -> list[tuple[str, str]]:
+    match window:
+        case syntax.WindowAnd(terms):
+            return [found for each in terms for found in pairs(each)]
+        case syntax.WindowPair(first, second):
+            return [(first.name, second.name)]
+    raise AssertionError(window)
+
+
+def test_blocks_inside_an_exists() -> None:
+    inner = "SELECT X.k, X.n FROM X, Y WINDOW (X, Y) = 2"
+    text = f"SELECT * FROM a A WHERE EXISTS (SELECT 1 FROM ({inner}) B (WINDOW (A, B) = 5) WHERE A.k = B.k)"
+    found = block(text)
+    assert [each.span.of(text) for each in found.nested] == [inner]
+    assert found.items[1].relation.of(text) == f"({inner})"
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "EXISTS (SELECT * FROM b B WHERE A.k = B.k)",
+        "EXISTS (SELECT * FROM b B WHERE A.k = B.k WINDOW w AS (ORDER BY x))",
+        "exists(A.tags, x -> x > 1) AND NOT EXISTS (SELECT 1)",
+    ],
+)
+def test_exists_of_spark(where: str) -> None:
+    assert isinstance(parse_statement(f"SELECT * FROM a A WHERE {where}"), syntax.SparkStatement)
+
+
+def test_exists_with_a_join_of_its_own() -> None:
+    inner = "SELECT * FROM b B, c C WINDOW (B, C) = 5 WHERE B.k = C.k"
+    text = f"SELECT * FROM a A WHERE EXISTS ({inner})"
+    found = block(text)
+    assert found.span.of(text) == inner
+    assert not found.exists
 
 
 def test_clause_in_parentheses_after_where() -> None:

@@ -103,6 +103,7 @@ def warnings_of(planned: PlannedSelect, sources: Sequence[FromSource]) -> Iterat
     if planned.physical.streaming:
         yield from _delays(planned, sources)
         yield from _links(planned, sources)
+    yield from _natural_times(planned)
     for number in sorted(dated_otherwise(planned, sources)):
         each, time = sources[number], planned.physical.streams[number].event_time
         if each.relation.site is not None:
@@ -133,6 +134,22 @@ def _delays(planned: PlannedSelect, sources: Sequence[FromSource]) -> Iterator[t
                 help=f"declare it: {remedy}; a delay of 0 where rows are in order",
             ),
         )
+
+
+def _natural_times(planned: PlannedSelect) -> Iterator[tuple[str, WJoinWarning]]:
+    """NATURAL JOINs that compare event times, so that windows say nothing."""
+    for pair in planned.bound.natural:
+        columns = [*pair.left, pair.right]
+        times = [planned.bound.times[each.stream] for each in columns]
+        if all(time and time.column == each.column for time, each in zip(times, columns, strict=True)):
+            first, second = (
+                f"{planned.graph.names[each.stream]}.{each.column.name}" for each in columns[-2:]
+            )
+            message = (
+                f"NATURAL JOIN compares the event times: only rows of one instant, {first} = {second}, meet"
+            )
+            remedy = "name the columns that are to be equal: JOIN … USING (column, …)"
+            yield f"{first} = {second}", WJoinWarning("WJ824", message, span=pair.span, help=remedy)
 
 
 def _links(planned: PlannedSelect, sources: Sequence[FromSource]) -> Iterator[tuple[str, WJoinWarning]]:

@@ -53,7 +53,11 @@ def _over_streams(
         calls += read_tail(text, block.tail).matches
     edits = [Edit(call.span.start, call.span.end, f"`match_{call.what}()`") for call in calls]
     edits += [Edit(hint.span.start, hint.span.end, "") for hint in block.hints]
-    edits.append(Edit(block.window_span.start, block.window_span.end, ""))
+    edits += [Edit(span.start, span.end, "") for span in block.window_spans]
+    for each in block.using:
+        if each.columns is None and block.items[each.right].kind.one_sided:
+            # Spark has no NATURAL SEMI or ANTI JOIN; names of the left side are the same without it.
+            edits.append(Edit(each.span.start, each.span.start + len("NATURAL"), ""))
     for number, item in enumerate(block.items):
         edits += _relation(number, item)
     frames = {_name(number): frame for number, frame in enumerate(inputs)}

@@ -1,0 +1,1 @@
+SELECT * FROM camera1 A WHERE EXISTS (SELECT * FROM camera2 A WINDOW (A, A) = 5 SECONDS WHERE A.obj_id = 1)

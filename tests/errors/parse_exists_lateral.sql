@@ -1,0 +1,1 @@
+SELECT * FROM a A WHERE EXISTS (SELECT * FROM b B WINDOW (A, B) = 5 SECONDS LATERAL VIEW explode(B.tags) t AS tag WHERE A.k = B.k)
