@@ -44,6 +44,7 @@ def streams(session: wjoin.Session) -> wjoin.Session:
                 "statements.dispatch",
                 "statements.statement_sets",
                 "statements.inserts",
+                "statements.late_sinks",
                 "statements.inserts",
                 "joins.rewrite",
                 *JOINED,
