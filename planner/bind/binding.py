@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.join_kinds import JoinKind
 from wjoin.grammar.join_tree import JoinTree
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import FromItem, LateralView, SelectBlock
@@ -146,8 +147,11 @@ def static_relations(sources: Sequence[ScopeItem], times: EventTimes) -> frozens
 def _refuse_unjoined(sources: Sequence[ScopeItem], times: EventTimes, conjuncts: Sequence[Conjunct]) -> None:
     """Raise WJ221 where every row of a table without event time would meet every combination, unsaid."""
     linked = [streams_of(each) for each in conjuncts]
+    # A LEFT JOIN leaves no combination out, whatever its ON is about.
+    said = {each.on for each in conjuncts if each.on is not None}
+    left = {each.number for each in sources if each.item.kind is JoinKind.LEFT and each.number in said}
     for source, time in zip(sources, times, strict=True):
-        if time is not None or source.item.crossed:
+        if time is not None or source.item.crossed or source.number in left:
             continue
         if not any(source.number in each and len(each) > 1 for each in linked):
             other = next(each for each, dated in zip(sources, times, strict=True) if dated is not None)

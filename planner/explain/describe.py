@@ -64,7 +64,9 @@ def describe(planned: PlannedSelect, overload: doc.OverloadEntry | None = None) 
         match_delay=output.match_delay,
         joins=tuple(join_entry(plan, each) for each in pair_joins(plan)) if native else (),
         lookups=tuple(
-            doc.LookupEntry(plan.streams[each.stream].alias, each.equalities, each.comparisons)
+            doc.LookupEntry(
+                plan.streams[each.stream].alias, each.equalities, each.comparisons, each.kind.value
+            )
             for each in plan.lookups
         ),
         laterals=planned.laterals,

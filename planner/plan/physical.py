@@ -400,12 +400,15 @@ class StaticJoin:
 
     ``equalities`` and ``comparisons`` are conditions in SQL over the aliases that link it to the
     streams before it; the bounds of the windows between them hold as well. A static relation is
-    complete: nothing of it is kept, and nothing is kept for it.
+    complete: nothing of it is kept, and nothing is kept for it. Where not all joins are inner ones it has
+    ``windows`` of its own, those of its conditions; None stands for those of the plan.
     """
 
     stream: int
     equalities: tuple[str, ...]
     comparisons: tuple[str, ...]
+    kind: JoinKind = JoinKind.INNER
+    windows: Windows | None = None
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from wjoin.grammar.join_kinds import JoinKind
 from wjoin.planner.plan.physical import Method, Output, PhysicalPlan, TimeKind
 
 
@@ -28,7 +29,9 @@ def _later(plan: PhysicalPlan, stream: int) -> int:
     if plan.watermarked or plan.method is Method.NATIVE:
         # Spark's own watermarks of the inputs know of no windows.
         return 0
-    most = (plan.windows.between(other, stream) for other in range(plan.windows.size) if other != stream)
+    missing = {each.stream for each in plan.lookups if each.kind is not JoinKind.INNER}
+    others = (other for other in range(plan.windows.size) if other != stream and other not in missing)
+    most = (plan.windows.between(other, stream) for other in others)
     return max([0, *(-bound for bound in most if bound is not None)])
 
 
