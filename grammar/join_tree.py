@@ -96,7 +96,7 @@ class JoinTree:
 
         ``on``: the item in whose ON it stands, None where it stands in WHERE.
         """
-        asked = streams if on is None else (on,)
+        asked = streams if on is None else (on, *self.static.intersection(streams))
         return max(map(self.place, asked), default=-1)
 
     def decides(self, streams: Collection[int]) -> bool:

@@ -155,13 +155,11 @@ def _refuse_unjoined(sources: Sequence[ScopeItem], times: EventTimes, conjuncts:
             continue
         if not any(source.number in each and len(each) > 1 for each in linked):
             other = next(each for each, dated in zip(sources, times, strict=True) if dated is not None)
-            raise WJoinError(
-                "WJ221",
-                f"no condition joins {source.name}, a table without event time, to the streams",
-                span=source.item.span,
-                help=f"add one, such as {other.name}.id = {source.name}.id; or write CROSS JOIN to have each "
-                "of its rows with every combination",
-            )
+            remedy = f"add one, such as {other.name}.id = {source.name}.id"
+            if source.item.kind is JoinKind.INNER:
+                remedy += "; or write CROSS JOIN to have each of its rows with every combination"
+            message = f"no condition joins {source.name}, a table without event time, to the streams"
+            raise WJoinError("WJ221", message, span=source.item.span, help=remedy)
 
 
 def _sources(text: str, items: Sequence[FromItem], relations: Sequence[Relation]) -> tuple[ScopeItem, ...]:

@@ -27,6 +27,8 @@ from wjoin.planner.windows.window_graph import absent_streams
 
 _LEFT_MAY_MISS = (JoinKind.RIGHT, JoinKind.FULL)
 
+_KEEPS = "a {} JOIN keeps rows of {}, a table: among streams it is never decided that one has no partner"
+
 
 def tree_of(text: str, sources: Sequence[ScopeItem], static: Collection[int], block: SelectBlock) -> JoinTree:
     """Return the joins of a block. Raises WJ107 for one that is not supported."""
@@ -42,25 +44,27 @@ def tree_of(text: str, sources: Sequence[ScopeItem], static: Collection[int], bl
 
 
 def _refuse_order(before: Sequence[ScopeItem], source: ScopeItem, static: Collection[int]) -> None:
-    """Raise WJ107 for a join that would not be the same with tables joined after the streams."""
-    kind, name = source.item.kind, source.name
-    tables = [each for each in before if each.number in static]
-    remedy = ""
-    if kind in _LEFT_MAY_MISS and source.number in static:
-        message = (
-            f"a {kind.value} JOIN with {name}, a table, has rows of it without a partner, which wait for ever"
-        )
-        remedy = "write LEFT JOIN; no row of a stream can tell that none will come"
-    elif kind is not JoinKind.INNER and before and len(tables) == len(before) and source.number not in static:
-        message = f"a {kind.value} JOIN begins with {before[0].name}, a table, whose rows no stream decides"
-        remedy = f"begin with {name}: FROM {name} LEFT JOIN {before[0].name}"
-    elif kind in _LEFT_MAY_MISS and tables and source.number not in static:
-        message = (
-            f"a {kind.value} JOIN follows {tables[0].name}, a table, which Spark joins after the streams"
-        )
-        remedy = f"join {tables[0].name} after {name}, or in a subquery"
-    if remedy:
-        raise WJoinError("WJ107", message, span=source.item.span, help=remedy)
+    """Raise WJ107 for a join that cannot be the same where the tables are joined after the streams."""
+    kind, name, is_table = source.item.kind, source.name, source.number in static
+    tables = [each.name for each in before if each.number in static]
+    begins = bool(before) and len(tables) == len(before) and not is_table
+    if kind is JoinKind.INNER:
+        return
+    if kind in _LEFT_MAY_MISS and is_table:
+        message, remedy = _KEEPS.format(kind.value, name), "write LEFT JOIN"
+    elif begins:
+        message = _KEEPS.format(kind.value, tables[0])
+        if kind is JoinKind.RIGHT:
+            message = (
+                f"a {kind.value} JOIN begins with {tables[0]}, a table, which Spark joins after the streams"
+            )
+        remedy = f"begin with {name}: FROM {name} LEFT JOIN {tables[0]}"
+    elif kind in _LEFT_MAY_MISS and tables:
+        message = f"a {kind.value} JOIN follows {tables[0]}, a table, which Spark joins after the streams"
+        remedy = f"join {tables[0]} after {name}, or in a subquery"
+    else:
+        return
+    raise WJoinError("WJ107", message, span=source.item.span, help=remedy)
 
 
 def absent_items(sources: Sequence[ScopeItem], block: SelectBlock) -> frozenset[int]:

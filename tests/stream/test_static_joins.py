@@ -44,7 +44,8 @@ STATEMENTS = {
             (SELECT * FROM dim D WHERE A.v = D.x AND B.v < D.w)""",
     ),
     "anti": (
-        f"""SELECT A.n AS a, B.n AS b, MATCH_TIME() AS at FROM one A LEFT JOIN two B ON A.k = B.k AND A.j = B.j
+        f"""SELECT A.n AS a, B.n AS b, MATCH_TIME() AS at FROM one A
+            LEFT JOIN two B ON A.k = B.k AND A.j = B.j
             ANTI JOIN dim D ON A.v = D.x AND B.v < D.w AND D.t <> 'x' {AB}""",
         f"""SELECT A.n, B.n, greatest(A.n, B.n) FROM one A
             LEFT JOIN two B ON A.k = B.k AND A.j = B.j AND {AB_ON} WHERE NOT EXISTS
