@@ -133,6 +133,10 @@ def refuse_undecided(tree: JoinTree, conjunct: Conjunct, span: Span, sources: Se
         _refuse_out_of_scope(join, tree.static, conjunct, span, sources)
         if streaming and join.item not in tree.static:
             _refuse_missing(tree.missing(place), join, conjunct, span, sources)
+    if conjunct.on is None and (hidden := streams_of(conjunct) & tree.hidden):
+        name = sources[min(hidden)].name
+        message = f"a SEMI or ANTI JOIN shows no columns of {name}"
+        raise WJoinError("WJ107", message, span=span, help=f"join {name} by JOIN or LEFT JOIN")
     if conjunct.on is None or not isinstance(conjunct, Residual):
         return
     kind = next((each.kind for each in tree.joins[max(0, place) :] if _decides(each, place, tree)), None)

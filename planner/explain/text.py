@@ -184,7 +184,7 @@ def _lookups(document: doc.Document) -> Iterator[str]:
         if each.kind == JoinKind.INNER.value:
             yield f"Spark joins {each.alias} (static){after}{on}{checks}"
         else:
-            yield f"{each.kind} JOIN with table {each.alias}, by Spark,{after or ' at once'}{on}{checks}"
+            yield f"{each.kind} JOIN with table {each.alias}, by Spark,{after}{on}{checks}"
     yield from (f"Spark runs {each} on the joined rows" for each in document.laterals)
 
 

@@ -155,7 +155,7 @@ def test_joins_of_streams_with_tables(streams: Streams, home: str, names: list[s
     streams.session.context.settings.set("wjoin.state", home)
     streams.sinks([*sinks.values()])
     script = "; ".join(f"INSERT INTO {sink} {declared(STATEMENTS[name][0])}" for name, sink in sinks.items())
-    for _ in range(2):
+    for _ in range(1 if len(names) < len(STATEMENTS) else 2):
         on_time(streams, 2)
         streams.session.run_script(script, checkpoint=str(streams.root / "checkpoints"))
     end(streams)
