@@ -178,3 +178,53 @@ def test_joins_of_tables(streams: Streams, name: str) -> None:
         text = re.sub(rf"\b{table} ([ABC])\b", rf"table_{table} WATERMARK n DELAY OF 0 AS \1", text)
     found = Counter(tuple(row) for row in streams.session.sql(text).collect())
     assert found == streams.expected(STATEMENTS[name][1])
+
+
+@pytest.mark.long
+def test_a_table_without_rows_does_not_cut_the_streams_off(streams: Streams) -> None:
+    """Without generated code, Spark's hash join does not even read what stands beside an empty table."""
+    streams.session.spark.conf.set("spark.sql.codegen.wholeStage", "false")
+    streams.session.sql("CREATE OR REPLACE TEMP VIEW dim AS SELECT 1 AS x, 2 AS w, 'x' AS t WHERE false")
+    streams.oracle.execute("DELETE FROM dim")
+    names = ["missing", "left", "anti", "sides"]
+    streams.sinks(names)
+    script = "; ".join(f"INSERT INTO {name} {STATEMENTS[name][0]}" for name in names)
+    try:
+        for _ in range(2):
+            on_time(streams, 2)
+            streams.session.run_script(script, checkpoint=str(streams.root / "checkpoints"))
+        end(streams)
+        streams.session.run_script(script, checkpoint=str(streams.root / "checkpoints"))
+    finally:
+        streams.session.spark.conf.unset("spark.sql.codegen.wholeStage")
+    for name in names:
+        assert streams.found(name) == streams.expected(STATEMENTS[name][1]), name
+
+
+def test_a_window_of_a_row_that_is_not_there_does_not_hold(session: wjoin.Session) -> None:
+    """Also where the times of both are far from the ends of 64 bits, beyond which every bound holds."""
+    for name, second in (("first", 0), ("second", 99), ("third", 1)):
+        session.sql(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT 1 AS k, timestamp_seconds({second}) AS ts")
+    found = session.sql(
+        """SELECT B.k, C.k AS c FROM first A LEFT JOIN second B ON A.k = B.k LEFT JOIN third C ON A.k = C.k
+           WINDOW (A, B) = 5 SECONDS AND WINDOW (B, C) = 5 SECONDS"""
+    )
+    assert [tuple(row) for row in found.collect()] == [(None, None)]
+
+
+@pytest.mark.long
+def test_a_table_that_a_join_of_streams_reads_is_joined_in_a_subquery(streams: Streams) -> None:
+    streams.sinks(["read"])
+    script = f"""INSERT INTO read SELECT A.n AS a, A.t, B.n AS b FROM
+                 (SELECT A.*, D.t FROM one A JOIN dim D ON A.v = D.x) A
+                 LEFT JOIN two B ON A.k = B.k AND A.t = B.s {AB}"""
+    on_time(streams, 2)
+    end(streams)
+    streams.session.run_script(script, checkpoint=str(streams.root / "checkpoints"))
+    expected = streams.expected(
+        f"""SELECT A.n, D.t, B.n FROM one A JOIN dim D ON A.v = D.x
+            LEFT JOIN two B ON A.k = B.k AND D.t = B.s AND {AB_ON} WHERE A.n < 1000000"""
+    )
+    found = streams.found("read")
+    assert Counter({row: each for row, each in found.items() if row[0] != 1_000_000}) == expected
+    assert expected.total() > 10
