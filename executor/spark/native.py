@@ -30,7 +30,7 @@ from wjoin.planner.plan.block_columns import (
     stored_column,
     time_name,
 )
-from wjoin.planner.plan.physical import Join, Output, PhysicalPlan, Stage, TimeKind, windows_of
+from wjoin.planner.plan.physical import Join, Output, PhysicalPlan, TimeKind, windows_of
 
 
 def native_rows(
@@ -93,17 +93,12 @@ def _outer_rows(
     def value(stream: int, number: int) -> Column:
         return F.expr(plan.streams[stream].columns[number].expression)
 
-    hidden = {stage.inputs[1].members[0] for stage in plan.stages if _one_sided(stage)}
-    made = structs(plan, [each for each in plan.staged_columns(output) if each[0] not in hidden], value)
+    made = structs(plan, plan.staged_columns(output), value)
     # The greatest of times passes over those that are not there.
-    shown = min({*plan.staged} - hidden)
-    known = {stream: shown if stream in hidden else stream for stream in plan.staged}
+    shown = min({*plan.staged} - plan.hidden)
+    known = {stream: shown if stream in plan.hidden else stream for stream in plan.staged}
     times = [F.col(joined_time(own)).alias(joined_time(stream)) for stream, own in known.items()]
     return look_up(plan, output, joined.select(*made, *times), inputs, query)
-
-
-def _one_sided(stage: Stage) -> bool:
-    return isinstance(stage, Join) and stage.kind.one_sided
 
 
 def _tree(plan: PhysicalPlan, output: Output, sides: Mapping[int, DataFrame]) -> DataFrame:

@@ -450,6 +450,12 @@ class PhysicalPlan:
         return next((kind for kind in kinds if kind is not JoinKind.INNER), JoinKind.INNER)
 
     @property
+    def hidden(self) -> frozenset[int]:
+        """The streams of stages of whose rows no result has one, only whether there is one."""
+        joins = (stage for stage in self.stages if isinstance(stage, Join) and stage.kind.one_sided)
+        return frozenset(stream for stage in joins for stream in stage.inputs[1].members)
+
+    @property
     def waits(self) -> bool:
         """Whether some results wait until nothing can change them: rows without a partner."""
         return any(isinstance(stage, Join) and stage.kind.alone for stage in self.stages)

@@ -107,6 +107,21 @@ STATEMENTS = {
         """SELECT A.n, B.n, V.m FROM one A JOIN two B ON A.k = B.k AND A.j = B.j AND abs(A.n - B.n) <= 6
            LEFT JOIN dated V ON A.k = V.k AND abs(A.n - V.m) <= 1 AND abs(B.n - V.m) <= 1""",
     ),
+    "of some": (
+        f"""SELECT A.n AS a, B.n AS b, D.t, MATCH_SPAN() AS wide FROM one A SEMI JOIN three C ON A.k = C.k
+            LEFT JOIN two B ON A.k = B.k AND A.j = B.j, dim D {AB} AND {AC}
+            WHERE D.x = B.v AND A.s <> D.t""",
+        f"""SELECT A.n, B.n, D.t, greatest(A.n, B.n) - least(A.n, B.n) FROM (SELECT * FROM one A WHERE EXISTS
+            (SELECT * FROM three C WHERE A.k = C.k AND {AC_ON})) A
+            LEFT JOIN two B ON A.k = B.k AND A.j = B.j AND {AB_ON}, dim D WHERE D.x = B.v AND A.s <> D.t""",
+    ),
+    "using": (
+        f"""SELECT A.n AS a, D.w, C.n AS c FROM one A JOIN two B USING (k, j)
+            LEFT JOIN (SELECT x AS k, w FROM dim) D USING (k)
+            LEFT JOIN three C ON A.k = C.k AND A.s = C.s {AB} AND {AC}""",
+        f"""SELECT A.n, D.w, C.n FROM {PAIRS} LEFT JOIN (SELECT x AS k, w FROM dim) D ON A.k = D.k
+            LEFT JOIN three C ON A.k = C.k AND A.s = C.s AND {AC_ON}""",
+    ),
     "path": (
         """SELECT A.n AS a, B.n AS b FROM one A, dated V, two B PATH (A, NOT V, B) WITHIN (6)
            WHERE A.k = B.k AND A.j = B.j AND A.k = V.k AND V.w < 4""",
