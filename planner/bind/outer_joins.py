@@ -27,7 +27,10 @@ from wjoin.planner.windows.window_graph import absent_streams
 
 _LEFT_MAY_MISS = (JoinKind.RIGHT, JoinKind.FULL)
 
-_KEEPS = "a {} JOIN keeps rows of {}, a table: among streams it is never decided that one has no partner"
+_KEEPS = "a {} JOIN keeps rows of {}, a table, whose joins Spark makes after the others"
+_KEEPS_BESIDE_STREAMS = (
+    "a {} JOIN keeps rows of {}, a table: among streams it is never decided that one has no partner"
+)
 
 
 def tree_of(text: str, sources: Sequence[ScopeItem], static: Collection[int], block: SelectBlock) -> JoinTree:
@@ -36,24 +39,27 @@ def tree_of(text: str, sources: Sequence[ScopeItem], static: Collection[int], bl
     tree = join_tree([each.item.kind for each in sources], absent, static)
     for each in sources:
         if each.number not in absent:
-            _refuse_order(sources[: each.number], each, tree.static)
+            _refuse_order(sources, each, tree.static)
     for join in tree.joins:
         if join.kind is not JoinKind.INNER and join.item not in tree.static:
             _refuse_unsupported(text, sources, block, join)
     return tree
 
 
-def _refuse_order(before: Sequence[ScopeItem], source: ScopeItem, static: Collection[int]) -> None:
+def _refuse_order(sources: Sequence[ScopeItem], source: ScopeItem, static: Collection[int]) -> None:
     """Raise WJ107 for a join that cannot be the same where the tables are joined after the streams."""
+    before = sources[: source.number]
     kind, name, is_table = source.item.kind, source.name, source.number in static
     tables = [each.name for each in before if each.number in static]
     begins = bool(before) and len(tables) == len(before) and not is_table
+    streaming = any(each.relation.streaming for each in sources)
+    keeps = _KEEPS_BESIDE_STREAMS if streaming else _KEEPS
     if kind is JoinKind.INNER:
         return
     if kind in _LEFT_MAY_MISS and is_table:
-        message, remedy = _KEEPS.format(kind.value, name), "write LEFT JOIN"
+        message, remedy = keeps.format(kind.value, name), "write LEFT JOIN"
     elif begins:
-        message = _KEEPS.format(kind.value, tables[0])
+        message = keeps.format(kind.value, tables[0])
         if kind is JoinKind.RIGHT:
             message = (
                 f"a {kind.value} JOIN begins with {tables[0]}, a table, which Spark joins after the streams"

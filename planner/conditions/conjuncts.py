@@ -150,12 +150,13 @@ def bind_conjunct(
     values = _literals(piece.parameters, parameters)
     streams = {reference.column.stream for reference in references}
     written = _as_tested(written, streams, tree)
-    after = _after_join(piece, scope) or _after_outer(tree, written, streams)
+    lateral = _after_join(piece, scope)
+    after = lateral or _after_outer(tree, written, streams)
     runs = _runs_apart(piece) and values is not None
     apart = runs and not after
     meaning = _meaning(text, piece, references, parameters)
     check_calls(piece.tree, meaning, predicates, span)
-    of_table = runs and written.on in tree.static
+    of_table = runs and written.on in tree.static and not lateral
     if (apart and len(streams) == 1) or (of_table and streams == {written.on}):
         return Filter(streams.pop(), apply_edits(text, [*edits, *(values or ())], span), on=written.on)
     # What comes after the join reads CHAR columns in another way.
@@ -178,7 +179,7 @@ def bind_conjunct(
             return replace(comparison, on=written.on)
     columns = tuple(reference.column for reference in references)
     matches = frozenset(call.what for call in piece.matches)
-    if written.on in tree.static:
+    if written.on in tree.static and not lateral:
         called = any(meaning.function(call) in predicates for call in piece.tree.find_all(exp.Anonymous))
         after = after if of_table and not called else "a predicate" if called else _not_apart(piece)
     if after:

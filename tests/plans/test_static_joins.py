@@ -9,6 +9,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.join_kinds import JoinKind
 from wjoin.planner.plan.physical import PhysicalPlan
 from wjoin.planner.plan.to_come import lags
+from wjoin.udfs.predicate import Predicate
 
 SECOND = 1_000_000
 STREAM = stream_of({"k": "bigint", "v": "bigint"})
@@ -110,3 +111,24 @@ def test_what_cannot_be_joined_after_the_streams(text: str, kinds: str) -> None:
     with pytest.raises(WJoinError) as raised:
         plan(f"SELECT A.v FROM {text} WINDOW (A, B) = 1 SECOND", kinds)
     assert raised.value.code == "WJ107"
+
+
+@pytest.mark.parametrize(
+    ("condition", "why"),
+    [
+        ("D.k IN (SELECT 1)", "a subquery"),
+        ("rand() > D.k", "a nondeterministic function"),
+        ("MATCH_SPAN() < D.v", "a match function"),
+        ("near(A.v, D.v)", "a predicate"),
+        ("x > D.k", "a column of a LATERAL VIEW"),
+    ],
+)
+def test_what_spark_cannot_decide_in_on(condition: str, why: str) -> None:
+    near = Predicate("near", lambda first, second: first == second)
+    with pytest.raises(WJoinError, match=f"cannot decide this condition of ON: {why}"):
+        plan_over(
+            f"""SELECT A.v FROM a A JOIN b B ON A.k = B.k LEFT JOIN d D ON A.v = D.v AND {condition}
+                LATERAL VIEW explode(array(1)) t AS x WINDOW (A, B) = 1 SECOND""",
+            [STREAM, STREAM, TABLE],
+            predicates={"near": near},
+        )
