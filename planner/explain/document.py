@@ -309,7 +309,7 @@ class LaterEntry:
 
 @dataclass(frozen=True)
 class LookupEntry:
-    """A static relation that Spark joins to the result of the stages; ``kind`` as in SQL."""
+    """A static relation that Spark joins to the result of the stages; ``kind`` is empty of an inner join."""
 
     alias: str
     equalities: tuple[str, ...]

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-from wjoin.grammar.join_kinds import JoinKind
 from wjoin.grammar.plurals import counted
 from wjoin.planner.explain import document as doc
 from wjoin.planner.explain.cost import choice_line, faster_lines, shipment_lines, statistics_lines
@@ -181,10 +180,10 @@ def _lookups(document: doc.Document) -> Iterator[str]:
     for each in document.lookups:
         on = f" on {' and '.join(each.equalities)}" if each.equalities else " without a key"
         checks = "".join(f", check {text}" for text in each.checks)
-        if each.kind == JoinKind.INNER.value:
-            yield f"Spark joins {each.alias} (static){after}{on}{checks}"
-        else:
+        if each.kind:
             yield f"{each.kind} JOIN with table {each.alias}, by Spark,{after}{on}{checks}"
+        else:
+            yield f"Spark joins {each.alias} (static){after}{on}{checks}"
     yield from (f"Spark runs {each} on the joined rows" for each in document.laterals)
 
 
