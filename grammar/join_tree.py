@@ -1,10 +1,12 @@
 """The joins of a FROM list that are not all inner ones, in their order.
 
-First come the streams that inner joins link, then one join after the other, each of one more item.
+First come the streams that inner joins link, then one join after the other, each of one more item; at last
+those of static relations.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from wjoin.grammar.join_kinds import JoinKind, Nearest
 
@@ -30,11 +32,17 @@ class LaterJoin:
 class JoinTree:
     """The streams ``base``, which inner joins link, and the ``joins`` after them, in order.
 
-    Without joins after them all is one inner join.
+    Without joins after them all is one inner join. Those of the relations ``static`` come last.
     """
 
     base: tuple[int, ...]
     joins: tuple[LaterJoin, ...] = ()
+    static: frozenset[int] = frozenset()
+
+    @property
+    def staged(self) -> "JoinTree":
+        """The joins without those of static relations."""
+        return JoinTree(self.base, tuple(each for each in self.joins if each.item not in self.static))
 
     @property
     def kind(self) -> JoinKind:
@@ -82,30 +90,56 @@ class JoinTree:
         """Return the number of the join that brings a stream, -1 where it is one of the base."""
         return next((n for n, each in enumerate(self.joins) if each.item == stream), -1)
 
+    def kind_of(self, item: int) -> JoinKind:
+        """Return the kind of the join that brings an item, INNER for one of the base."""
+        place = self.place(item)
+        return JoinKind.INNER if place < 0 else self.joins[place].kind
+
     def join_of(self, streams: Collection[int], on: int | None) -> int:
         """Return the number of the join that a condition on streams belongs to, -1 for that of the base.
 
         ``on``: the item in whose ON it stands, None where it stands in WHERE.
         """
-        asked = streams if on is None else (on,)
+        asked = streams if on is None else (on, *self.static.intersection(streams))
         return max(map(self.place, asked), default=-1)
 
+    def decides(self, streams: Collection[int]) -> bool:
+        """Return whether a join decides a condition of WHERE on streams; others are tested after all joins.
 
-def join_tree(kinds: Sequence[JoinKind], absent: Collection[int] = ()) -> JoinTree:
+        Those are on streams of which a result need not have a row, but for what an inner join of a static
+        relation asks: no join after it makes rows anew.
+        """
+        if self.optional.isdisjoint(streams):
+            return True
+        last = self.joins[max(map(self.place, streams))]
+        return len(streams) > 1 and last.kind is JoinKind.INNER and last.item in self.static
+
+
+def join_tree(
+    kinds: Sequence[JoinKind], absent: Collection[int] = (), static: Collection[int] = ()
+) -> JoinTree:
     """Return the joins as they are written; ``kinds`` are those of the items of FROM, by their numbers.
 
-    Of the items ``absent`` no row is to be there, once all others are joined.
+    Of the items ``absent`` no row is to be there, once all others are joined. Where not all are inner joins,
+    the items ``static`` are joined after the others.
     """
-    items = [number for number in range(len(kinds)) if number not in absent]
+    apart = frozenset() if not absent and {*kinds} <= {JoinKind.INNER} else frozenset(static)
+    items = [number for number in range(len(kinds)) if number not in absent and number not in apart]
     later = (place for place, number in enumerate(items) if place and kinds[number] is not JoinKind.INNER)
     first = next(later, len(items))
-    joins: list[LaterJoin] = []
-    left = tuple(items[:first])
-    without = [(JoinKind.ANTI, item) for item in sorted(absent)]
-    for kind, item in [*((kinds[item], item) for item in items[first:]), *without]:
-        joins.append(LaterJoin(kind, left, item))
+    made = [(kinds[item], item) for item in items[first:]]
+    made += [(JoinKind.ANTI, item) for item in sorted(absent) if item not in apart]
+    made += [(kinds[item], item) for item in sorted(apart) if item not in absent]
+    made += [(JoinKind.ANTI, item) for item in sorted(absent) if item in apart]
+    base = tuple(items[:first])
+    return JoinTree(base, tuple(_one_after_another(base, made)), apart)
+
+
+def _one_after_another(base: tuple[int, ...], made: Sequence[tuple[JoinKind, int]]) -> Iterator[LaterJoin]:
+    left = base
+    for kind, item in made:
+        yield LaterJoin(kind, left, item)
         left = left if kind.one_sided else (*left, item)
-    return JoinTree(tuple(items[:first]), tuple(joins))
 
 
 def arranged(tree: JoinTree, conditions: Collection[frozenset[int]]) -> JoinTree:
@@ -114,8 +148,8 @@ def arranged(tree: JoinTree, conditions: Collection[frozenset[int]]) -> JoinTree
     ``conditions`` are the streams of each condition on several, windows too. An inner join can come before a
     LEFT, SEMI or ANTI JOIN whose item it does not know.
     """
-    base, joins = list(tree.base), list(tree.joins)
-    for each in tree.joins:
+    base, joins = list(tree.base), list(tree.staged.joins)
+    for each in tree.staged.joins:
         if each.kind is not JoinKind.INNER:
             if each.kind in (JoinKind.RIGHT, JoinKind.FULL):
                 break
@@ -124,6 +158,7 @@ def arranged(tree: JoinTree, conditions: Collection[frozenset[int]]) -> JoinTree
         if all(found <= {*base, each.item} for found in conditions if each.item in found and found <= known):
             base.append(each.item)
             joins.remove(each)
+    joins += _linked_first(tree, conditions)
     left = tuple(base)
     moved: list[LaterJoin] = []
     for each in joins:
@@ -136,4 +171,17 @@ def arranged(tree: JoinTree, conditions: Collection[frozenset[int]]) -> JoinTree
             by = min((min(found - {each.item}) for found in linked if len(found) == 2), default=left[0])
         moved.append(replace(each, left=left, asked=asked, timed_by=by))
         left = left if each.kind.one_sided else (*left, each.item)
-    return JoinTree(tuple(base), tuple(moved))
+    return JoinTree(tuple(base), tuple(moved), tree.static)
+
+
+def _linked_first(tree: JoinTree, conditions: Collection[frozenset[int]]) -> Iterator[LaterJoin]:
+    """Yield the joins of static relations; of inner ones in a row first what conditions link."""
+    waiting = [each for each in tree.joins if each.item in tree.static]
+    joined = {*tree.base, *(each.item for each in tree.staged.joins)}
+    while waiting:
+        inner = list(takewhile(lambda each: each.kind is JoinKind.INNER, waiting)) or waiting[:1]
+        linked = (each for each in inner for found in conditions if found - joined == {each.item})
+        taken = next(linked, inner[0])
+        waiting.remove(taken)
+        joined.add(taken.item)
+        yield taken

@@ -9,13 +9,13 @@ is the row that completes a combination that is not late, so no combination is l
 join, however old its other rows are. The event times themselves go on as plain values.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from wjoin.executor.spark.dated import dated_rows
-from wjoin.executor.spark.lookup import bounds, joined_time, look_up, one_alternative
+from wjoin.executor.spark.lookup import HOW, bounds, joined_time, look_up, one_alternative
 from wjoin.executor.spark.meter import RESULTS, Meter, rows_part
 from wjoin.executor.spark.pack import KEEP
 from wjoin.executor.spark.structs import structs
@@ -30,7 +30,7 @@ from wjoin.planner.plan.block_columns import (
     stored_column,
     time_name,
 )
-from wjoin.planner.plan.physical import Join, Output, PhysicalPlan, Stage, TimeKind, windows_of
+from wjoin.planner.plan.physical import Join, Output, PhysicalPlan, TimeKind, windows_of
 
 
 def native_rows(
@@ -69,22 +69,13 @@ def native_rows(
     return rows
 
 
-_HOW = {
-    JoinKind.INNER: "inner",
-    JoinKind.LEFT: "left_outer",
-    JoinKind.RIGHT: "right_outer",
-    JoinKind.FULL: "full_outer",
-    JoinKind.SEMI: "left_semi",
-    JoinKind.ANTI: "left_anti",
-}
-
-
 def _outer_rows(
     plan: PhysicalPlan, output: Output, inputs: Sequence[DataFrame], query: int, meter: Meter | None
 ) -> DataFrame:
     """Return the rows of joins of tables that are not all inner ones: all of ON is Spark's."""
-    sides = []
-    for stream, scan in enumerate(plan.streams):
+    sides = {}
+    for stream in plan.staged:
+        scan = plan.streams[stream]
         rows = dated_rows(plan, stream, inputs[stream], query)
         for each in scan.filters:
             rows = rows.filter(F.expr(each))
@@ -94,7 +85,7 @@ def _outer_rows(
         timed = rows.select("*", F.expr(time).alias(joined_time(stream)))
         if meter is not None:
             timed = meter.watch(rows_part(stream), timed, ["count(1) AS rows"])
-        sides.append(timed.alias(scan.alias))
+        sides[stream] = timed.alias(scan.alias)
     joined = _tree(plan, output, sides)
     if meter is not None:
         joined = meter.watch(RESULTS, joined, ["count(1) AS matches"])
@@ -102,20 +93,15 @@ def _outer_rows(
     def value(stream: int, number: int) -> Column:
         return F.expr(plan.streams[stream].columns[number].expression)
 
-    hidden = {stage.inputs[1].members[0] for stage in plan.stages if _one_sided(stage)}
-    made = structs(plan, [each for each in output.columns if each[0] not in hidden], value)
+    made = structs(plan, plan.staged_columns(output), value)
     # The greatest of times passes over those that are not there.
-    shown = min({*range(len(plan.streams))} - hidden)
-    known = {stream: shown if stream in hidden else stream for stream in range(len(plan.streams))}
+    shown = min({*plan.staged} - plan.hidden)
+    known = {stream: shown if stream in plan.hidden else stream for stream in plan.staged}
     times = [F.col(joined_time(own)).alias(joined_time(stream)) for stream, own in known.items()]
     return look_up(plan, output, joined.select(*made, *times), inputs, query)
 
 
-def _one_sided(stage: Stage) -> bool:
-    return isinstance(stage, Join) and stage.kind.one_sided
-
-
-def _tree(plan: PhysicalPlan, output: Output, sides: Sequence[DataFrame]) -> DataFrame:
+def _tree(plan: PhysicalPlan, output: Output, sides: Mapping[int, DataFrame]) -> DataFrame:
     """Return the rows of joins of tables, one after the other: first the inner ones, all at once."""
     joins = [each for each in plan.stages if isinstance(each, Join)]
     later = [each for each in joins if each.asked or each.kind is not JoinKind.INNER]
@@ -133,7 +119,7 @@ def _tree(plan: PhysicalPlan, output: Output, sides: Sequence[DataFrame]) -> Dat
         conditions = [*each.on, *bounds(plan, windows_of(plan, each), first, [second])]
         if output.windows:
             conditions.append(one_alternative(plan, output))
-        rows = rows.join(sides[second], F.expr(_all_of(conditions)), _HOW[each.kind])
+        rows = rows.join(sides[second], F.expr(_all_of(conditions)), HOW[each.kind])
     return rows
 
 

@@ -167,7 +167,9 @@ class Unpack:
         if self.plan.lookups:
             # The joins with static relations come after, and the match functions after them.
             for stream in self.plan.staged:
-                columns[time_name(stream)] = self._time(block.column(time_name(stream)))
+                # A stream that has no row in these results has no time.
+                if time_name(stream) in block.schema.names:
+                    columns[time_name(stream)] = self._time(block.column(time_name(stream)))
         if self.output.match:
             columns |= self._matches(block)
         if self.parts:

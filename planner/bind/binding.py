@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.join_kinds import JoinKind
 from wjoin.grammar.join_tree import JoinTree
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import FromItem, LateralView, SelectBlock
@@ -166,18 +167,19 @@ def static_relations(sources: Sequence[ScopeItem], times: EventTimes) -> frozens
 def _refuse_unjoined(sources: Sequence[ScopeItem], times: EventTimes, conjuncts: Sequence[Conjunct]) -> None:
     """Raise WJ221 where every row of a table without event time would meet every combination, unsaid."""
     linked = [streams_of(each) for each in conjuncts]
+    # A LEFT JOIN leaves no combination out, whatever its ON is about.
+    said = {each.on for each in conjuncts if each.on is not None}
+    left = {each.number for each in sources if each.item.kind is JoinKind.LEFT and each.number in said}
     for source, time in zip(sources, times, strict=True):
-        if time is not None or source.item.crossed:
+        if time is not None or source.item.crossed or source.number in left:
             continue
         if not any(source.number in each and len(each) > 1 for each in linked):
             other = next(each for each, dated in zip(sources, times, strict=True) if dated is not None)
-            raise WJoinError(
-                "WJ221",
-                f"no condition joins {source.name}, a table without event time, to the streams",
-                span=source.item.span,
-                help=f"add one, such as {other.name}.id = {source.name}.id; or write CROSS JOIN to have each "
-                "of its rows with every combination",
-            )
+            remedy = f"add one, such as {other.name}.id = {source.name}.id"
+            if source.item.kind is JoinKind.INNER:
+                remedy += "; or write CROSS JOIN to have each of its rows with every combination"
+            message = f"no condition joins {source.name}, a table without event time, to the streams"
+            raise WJoinError("WJ221", message, span=source.item.span, help=remedy)
 
 
 def _sources(text: str, items: Sequence[FromItem], relations: Sequence[Relation]) -> tuple[ScopeItem, ...]:

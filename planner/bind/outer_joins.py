@@ -12,7 +12,14 @@ from wjoin.grammar.plurals import listed
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import SelectBlock
 from wjoin.grammar.tokens import identifier, is_name, scan
-from wjoin.planner.conditions.conjuncts import ColumnComparison, Conjunct, Equality, Residual, streams_of
+from wjoin.planner.conditions.conjuncts import (
+    OF_TABLE,
+    ColumnComparison,
+    Conjunct,
+    Equality,
+    Residual,
+    streams_of,
+)
 from wjoin.planner.conditions.expressions import is_exact
 from wjoin.planner.conditions.readable import ReadCondition, Unread
 from wjoin.planner.text.scope import ScopeItem, UsingPair, comma_between
@@ -20,14 +27,55 @@ from wjoin.planner.windows.window_graph import absent_streams
 
 _LEFT_MAY_MISS = (JoinKind.RIGHT, JoinKind.FULL)
 
+_KEEPS = "a {} JOIN keeps rows of {}, a table, whose joins Spark makes after the others"
+_KEEPS_BESIDE_STREAMS = (
+    "a {} JOIN keeps rows of {}, a table: among streams it is never decided that one has no partner"
+)
+
 
 def tree_of(text: str, sources: Sequence[ScopeItem], static: Collection[int], block: SelectBlock) -> JoinTree:
     """Return the joins of a block. Raises WJ107 for one that is not supported."""
-    tree = join_tree([each.item.kind for each in sources], absent_items(sources, block))
-    for each in tree.joins:
-        if each.kind is not JoinKind.INNER:
-            _refuse_unsupported(text, sources, static, block, each)
+    absent = absent_items(sources, block)
+    tree = join_tree([each.item.kind for each in sources], absent, static)
+    for each in sources:
+        if each.number not in absent:
+            _refuse_order(sources, each, tree.static)
+    for join in tree.joins:
+        if join.kind is not JoinKind.INNER and join.item not in tree.static:
+            _refuse_unsupported(text, sources, block, join)
     return tree
+
+
+def _refuse_order(sources: Sequence[ScopeItem], source: ScopeItem, static: Collection[int]) -> None:
+    """Raise WJ107 for a join that cannot be the same where the tables are joined after the streams."""
+    before = sources[: source.number]
+    kind, name, is_table = source.item.kind, source.name, source.number in static
+    tables = [each.name for each in before if each.number in static]
+    begins = bool(before) and len(tables) == len(before) and not is_table
+    streaming = any(each.relation.streaming for each in sources)
+    keeps = _KEEPS_BESIDE_STREAMS if streaming else _KEEPS
+    if kind is JoinKind.INNER:
+        return
+    if kind.asof and is_table:
+        message, remedy = (
+            f"{kind.words} cannot take rows of {name}, a table without event time",
+            "use LEFT JOIN",
+        )
+    elif kind in _LEFT_MAY_MISS and is_table:
+        message, remedy = keeps.format(kind.value, name), "write LEFT JOIN"
+    elif begins:
+        message = keeps.format(kind.value, tables[0])
+        if kind is JoinKind.RIGHT:
+            message = (
+                f"a {kind.value} JOIN begins with {tables[0]}, a table, which Spark joins after the streams"
+            )
+        remedy = f"begin with {name}: FROM {name} LEFT JOIN {tables[0]}"
+    elif kind in _LEFT_MAY_MISS and tables:
+        message = f"a {kind.value} JOIN follows {tables[0]}, a table, which Spark joins after the streams"
+        remedy = f"join {tables[0]} after {name}, or in a subquery"
+    else:
+        return
+    raise WJoinError("WJ107", message, span=source.item.span, help=remedy)
 
 
 def absent_items(sources: Sequence[ScopeItem], block: SelectBlock) -> frozenset[int]:
@@ -88,9 +136,7 @@ def refuse_merged(pair: UsingPair, sources: Sequence[ScopeItem]) -> None:
         raise WJoinError("WJ107", message, span=pair.span, help=remedy)
 
 
-def _refuse_unsupported(
-    text: str, sources: Sequence[ScopeItem], static: Collection[int], block: SelectBlock, join: LaterJoin
-) -> None:
+def _refuse_unsupported(text: str, sources: Sequence[ScopeItem], block: SelectBlock, join: LaterJoin) -> None:
     kind, span = join.kind, sources[join.item].item.span
     tables = not any(each.relation.streaming for each in sources)
     if kind.asof and tables:
@@ -103,10 +149,6 @@ def _refuse_unsupported(
         first, second = (sources[each].name for each in (join.left[0], join.item))
         message = f"{kind.words} of streams needs a window, in which the nearest row is looked for"
         raise WJoinError("WJ107", message, span=span, help=f"add one: WINDOW ({first}, {second}) = …")
-    if static:
-        name = sources[min(static)].name
-        message = f"{kind.words} with a window clause joins streams, or tables with event times"
-        raise WJoinError("WJ107", message, span=span, help=f"leave the window clause out for {name}")
     if any(each.relation.site is not None for each in sources):
         message = f"{kind.words} with a window clause cannot read a stream at a site"
         raise WJoinError("WJ107", message, span=span, help="read the stream from where all of it is")
@@ -127,14 +169,23 @@ def refuse_undecided(tree: JoinTree, conjunct: Conjunct, span: Span, sources: Se
     streaming = any(each.relation.streaming for each in sources)
     if place >= 0:
         join = tree.joins[place]
-        _refuse_out_of_scope(join, conjunct, span, sources)
-        if streaming:
+        _refuse_out_of_scope(join, tree.static, conjunct, span, sources)
+        if streaming and join.item not in tree.static:
             _refuse_missing(tree.missing(place), join, conjunct, span, sources)
+    if conjunct.on is None and (hidden := streams_of(conjunct) & tree.hidden):
+        name = sources[min(hidden)].name
+        message = f"a SEMI or ANTI JOIN shows no columns of {name}"
+        raise WJoinError("WJ107", message, span=span, help=f"join {name} by JOIN or LEFT JOIN")
     if conjunct.on is None or not isinstance(conjunct, Residual):
         return
     kind = next((each.kind for each in tree.joins[max(0, place) :] if _decides(each, place, tree)), None)
     if kind is None:
         return
+    of_table = conjunct.on in tree.static
+    if of_table and isinstance(conjunct.read, Unread) and conjunct.read.what != OF_TABLE:
+        message = f"{kind.words} with a table cannot decide this condition of ON: {conjunct.read.what}"
+        raise WJoinError("WJ107", message, span=span, help="compute the value in a subquery")
+    streaming = streaming and not of_table
     ours = streaming or kind.asof
     if ours and isinstance(conjunct.read, ReadCondition) and is_exact(conjunct.read.expression):
         return
@@ -163,14 +214,22 @@ def _decides(join: LaterJoin, place: int, tree: JoinTree) -> bool:
 
 
 def _refuse_out_of_scope(
-    join: LaterJoin, conjunct: Conjunct, span: Span, sources: Sequence[ScopeItem]
+    join: LaterJoin, static: Collection[int], conjunct: Conjunct, span: Span, sources: Sequence[ScopeItem]
 ) -> None:
     """Raise WJ107 for a condition of ON on what is joined later, or of which a join shows no columns."""
-    unknown = streams_of(conjunct) - {*join.left, join.item}
+    known = {*join.left, join.item}
+    if join.item in static and join.kind is sources[join.item].item.kind:
+        known = {each for each in known if each <= join.item}
+    unknown = streams_of(conjunct) - known
     if unknown:
         name, own = sources[min(unknown)].name, sources[join.item].name
         message = f"ON of the join with {own} cannot read {name}: "
-        if min(unknown) > join.item:
+        if min(unknown) in static and join.item not in static:
+            message, remedy = (
+                f"{message}Spark joins this table after the streams",
+                f"join {name} in a subquery",
+            )
+        elif min(unknown) > join.item:
             message, remedy = f"{message}it is joined later", f"join {name} before {own}"
         else:
             message += "a SEMI or ANTI JOIN shows no columns of it"

@@ -29,6 +29,9 @@ SPECIAL_WORDS = frozenset(
     grouping__id localtimestamp session_user user
     """.split()
 )
+OF_TABLE = "a condition of ON of a static relation, which Spark joins"
+"""What keeps the join of the streams from testing a condition of ON that Spark's own join decides."""
+
 _OPERATORS = {kind: each for kind, each in COMPARISONS.items() if each not in ("=", "<=>")}
 
 
@@ -137,7 +140,7 @@ def bind_conjunct(
 ) -> Conjunct:
     """Return what one conjunct is to the join; raises WJ201, WJ202, WJ203, WJ210 and WJ217.
 
-    ``static`` are the relations that come after the joins of ``tree``.
+    ``static`` are the relations that come after the streams of ``tree``.
     """
     span = written.span
     piece = read_condition(text, span)
@@ -147,11 +150,15 @@ def bind_conjunct(
     values = _literals(piece.parameters, parameters)
     columns = tuple(column for reference in references for column in reference.columns)
     streams = {each.stream for each in columns}
-    after = _after_join(piece, scope) or _after_outer(tree, written, streams)
-    apart = _runs_apart(piece) and values is not None and not after
+    written = _as_tested(written, streams, tree)
+    lateral = _after_join(piece, scope)
+    after = lateral or _after_outer(tree, written, streams)
+    runs = _runs_apart(piece) and values is not None
+    apart = runs and not after
     meaning = _meaning(text, piece, references, parameters)
     check_calls(piece.tree, meaning, predicates, span)
-    if apart and len(streams) == 1:
+    of_table = runs and written.on in tree.static and not lateral
+    if (apart and len(streams) == 1) or (of_table and streams == {written.on}):
         return Filter(streams.pop(), apply_edits(text, [*edits, *(values or ())], span), on=written.on)
     # What comes after the join reads CHAR columns in another way.
     turned = [each.edit for each in references]
@@ -161,7 +168,7 @@ def bind_conjunct(
         call = read_call(piece.tree, meaning, predicates)
         if call is not None:
             return PredicateCall(shown, call, on=written.on)
-    if apart and isinstance(piece.tree, exp.EQ) and len(streams) == 2:
+    if (apart or of_table) and isinstance(piece.tree, exp.EQ) and len(streams) == 2:
         equality = _equality(text, piece, references, [*edits, *(values or ())], scope.sources)
         if equality is not None:
             return replace(equality, on=written.on)
@@ -172,6 +179,9 @@ def bind_conjunct(
         if comparison is not None:
             return replace(comparison, on=written.on)
     matches = frozenset(call.what for call in piece.matches)
+    if written.on in tree.static and not lateral:
+        called = any(meaning.function(call) in predicates for call in piece.tree.find_all(exp.Anonymous))
+        after = after if of_table and not called else "a predicate" if called else _not_apart(piece)
     if after:
         return Residual(shown, columns, matches, Unread(after), on=written.on)
     read = _read(text[span.start : span.end], piece, meaning, apart=apart, streams=len(streams))
@@ -185,13 +195,25 @@ def _after_join(piece: AnalysedText, scope: Scope) -> str:
     return ""
 
 
-def _after_outer(tree: JoinTree, written: syntax.Conjunct, streams: Collection[int]) -> str:
-    """Return why a condition of WHERE can be tested after an outer join only; empty where it can be before.
+def _as_tested(written: syntax.Conjunct, streams: Collection[int], tree: JoinTree) -> syntax.Conjunct:
+    """Return a condition of ON of an inner join as one of WHERE where a static relation is in it.
 
-    On streams that all results have rows of it says which of these rows take part.
+    That is joined after the streams, and only to LEFT, SEMI and ANTI JOINs of theirs that do not ask for it.
     """
+    if written.on is None or tree.static.isdisjoint({written.on, *streams}):
+        return written
+    return replace(written, on=None) if tree.kind_of(written.on) is JoinKind.INNER else written
+
+
+def _after_outer(tree: JoinTree, written: syntax.Conjunct, streams: Collection[int]) -> str:
+    """Return why a condition can be tested in or after an outer join only; empty where it can be before.
+
+    One of WHERE on streams that all results have rows of says which of these rows take part.
+    """
+    if written.on in tree.static:
+        return OF_TABLE
     inner = tree.kind is JoinKind.INNER
-    if inner or written.on is not None or (streams and tree.optional.isdisjoint(streams)):
+    if inner or written.on is not None or (streams and tree.decides(streams)):
         return ""
     return f"a condition of WHERE, after {tree.kind.words}"
 

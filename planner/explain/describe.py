@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
+from wjoin.grammar.join_kinds import JoinKind
 from wjoin.parts.kernels.registry import name_of
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.catalog import Origin
@@ -64,7 +65,12 @@ def describe(planned: PlannedSelect, overload: doc.OverloadEntry | None = None) 
         match_delay=output.match_delay,
         joins=tuple(join_entry(plan, each) for each in pair_joins(plan)) if native else (),
         lookups=tuple(
-            doc.LookupEntry(plan.streams[each.stream].alias, each.equalities, each.comparisons)
+            doc.LookupEntry(
+                plan.streams[each.stream].alias,
+                each.equalities,
+                each.comparisons,
+                "" if each.kind is JoinKind.INNER else each.kind.value,
+            )
             for each in plan.lookups
         ),
         laterals=planned.laterals,

@@ -309,11 +309,12 @@ class LaterEntry:
 
 @dataclass(frozen=True)
 class LookupEntry:
-    """A static relation that Spark joins to the result of the stages."""
+    """A static relation that Spark joins to the result of the stages; ``kind`` is empty of an inner join."""
 
     alias: str
     equalities: tuple[str, ...]
     checks: tuple[str, ...]
+    kind: str
 
 
 @dataclass(frozen=True)

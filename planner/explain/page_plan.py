@@ -77,7 +77,9 @@ def _joined(document: Document) -> _Box:
 
 def _spark(document: Document, source: _Box, later: Sequence[StreamEntry], checks: Sequence[_Line]) -> _Box:
     """Return the box of the joins with static relations."""
-    lines = [("port", f"{each.alias}: static, no state") for each in later]
+    kinds = {each.alias: each.kind for each in document.lookups if each.kind}
+    shown = {each: f"{kind} JOIN with {each}" for each, kind in kinds.items()}
+    lines = [("port", f"{shown.get(each.alias, each.alias)}: static, no state") for each in later]
     feeds = [source, *(_source(document, each, "") for each in later)]
     return _Box("Spark join", "spark", [*lines, *checks], feeds)
 

@@ -180,7 +180,10 @@ def _lookups(document: doc.Document) -> Iterator[str]:
     for each in document.lookups:
         on = f" on {' and '.join(each.equalities)}" if each.equalities else " without a key"
         checks = "".join(f", check {text}" for text in each.checks)
-        yield f"Spark joins {each.alias} (static){after}{on}{checks}"
+        if each.kind:
+            yield f"{each.kind} JOIN with table {each.alias}, by Spark,{after}{on}{checks}"
+        else:
+            yield f"Spark joins {each.alias} (static){after}{on}{checks}"
     yield from (f"Spark runs {each} on the joined rows" for each in document.laterals)
 
 

@@ -130,7 +130,7 @@ def _output_columns(plan: PhysicalPlan, output: Output) -> Iterator[str]:
         if site is not None and number in site.late:
             yield stored_column(plan, stream, site.number).name
     if output.match or output.windows or plan.lookups or len(plan.outputs) > 1:
-        yield from (time_name(stream) for stream in plan.staged)
+        yield from (time_name(stream) for stream in plan.staged if stream not in plan.hidden)
 
 
 def _columns(plan: PhysicalPlan, stage: Stage, place: int, read: set[str]) -> tuple[str, ...]:

@@ -408,12 +408,15 @@ class StaticJoin:
 
     ``equalities`` and ``comparisons`` are conditions in SQL over the aliases that link it to the
     streams before it; the bounds of the windows between them hold as well. A static relation is
-    complete: nothing of it is kept, and nothing is kept for it.
+    complete: nothing of it is kept, and nothing is kept for it. Where not all joins are inner ones it has
+    ``windows`` of its own, those of its conditions; None stands for those of the plan.
     """
 
     stream: int
     equalities: tuple[str, ...]
     comparisons: tuple[str, ...]
+    kind: JoinKind = JoinKind.INNER
+    windows: Windows | None = None
 
 
 @dataclass(frozen=True)
@@ -453,6 +456,12 @@ class PhysicalPlan:
         """The kind of the first join that is not an inner one, INNER where all are."""
         kinds = (stage.kind for stage in self.stages if isinstance(stage, Join))
         return next((kind for kind in kinds if kind is not JoinKind.INNER), JoinKind.INNER)
+
+    @property
+    def hidden(self) -> frozenset[int]:
+        """The streams of stages of whose rows no result has one, only whether there is one."""
+        joins = (stage for stage in self.stages if isinstance(stage, Join) and stage.kind.one_sided)
+        return frozenset(stream for stage in joins for stream in stage.inputs[1].members)
 
     @property
     def waits(self) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from wjoin.grammar.join_kinds import JoinKind
 from wjoin.planner.plan.physical import Join, Method, Output, PhysicalPlan, TimeKind
 
 
@@ -22,7 +23,7 @@ def lags(plan: PhysicalPlan) -> dict[int, int]:
     """
     if not plan.optional:
         return {stream: plan.streams[stream].delay - _later(plan, stream) for stream in plan.staged}
-    shown = {stream for output in plan.outputs for stream in plan.staged if stream not in hidden(plan)}
+    shown = {stream for output in plan.outputs for stream in plan.staged if stream not in plan.hidden}
     found = {stream: plan.streams[stream].delay for stream in sorted(shown)}
     for number, stage in enumerate(plan.stages):
         for lag in stage.lags if isinstance(stage, Join) else ():
@@ -39,20 +40,14 @@ def waits_for_ever(plan: PhysicalPlan) -> bool:
     return any(all(distance is None for _, distance in lag.distances) for lag in rules)
 
 
-def hidden(plan: PhysicalPlan) -> frozenset[int]:
-    """Return the streams of which no result has a row: those of SEMI and ANTI joins."""
-    sides = (
-        stage.inputs[1].members for stage in plan.stages if isinstance(stage, Join) and stage.kind.one_sided
-    )
-    return frozenset().union(*sides)
-
-
 def _later(plan: PhysicalPlan, stream: int) -> int:
     """Return by how much the latest row of a result is later than that of a stream, at the least."""
     if plan.watermarked or plan.method is Method.NATIVE:
         # Spark's own watermarks of the inputs know of no windows.
         return 0
-    most = (plan.windows.between(other, stream) for other in range(plan.windows.size) if other != stream)
+    missing = {each.stream for each in plan.lookups if each.kind is not JoinKind.INNER}
+    others = (other for other in range(plan.windows.size) if other != stream and other not in missing)
+    most = (plan.windows.between(other, stream) for other in others)
     return max([0, *(-bound for bound in most if bound is not None)])
 
 

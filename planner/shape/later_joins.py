@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations, product
+from itertools import combinations, permutations, product
 
 from wjoin.grammar import syntax
 from wjoin.grammar.errors import WJoinError
@@ -37,7 +37,7 @@ _BASE = -1
 
 
 def arranged_tree(bound: BoundSelect, graph: WindowGraph, block: syntax.SelectBlock) -> JoinTree:
-    """Return the joins with what they ask. Raises WJ107 for windows that they cannot have."""
+    """Return the joins with what they ask. Raises WJ107 and WJ301 for windows that they cannot have."""
     tree = bound.tree
     if not tree.joins:
         return tree
@@ -46,16 +46,24 @@ def arranged_tree(bound: BoundSelect, graph: WindowGraph, block: syntax.SelectBl
         message = f"windows with OR are not supported with {kind} among several joins"
         raise WJoinError("WJ107", message, span=span, help="join two relations in a subquery with its window")
     pairs = [frozenset(pair) for branch in graph.branches for pair in _given(branch.given)]
-    decided = [frozenset(streams_of(each)) for each in bound.conjuncts if _is_decided(each, tree)]
+    decided = [
+        frozenset(streams_of(each))
+        for each in bound.conjuncts
+        if each.on not in tree.static and _is_decided(each, tree)
+    ]
     found = arranged(tree, [*pairs, *(each for each in decided if len(each) > 1)])
     if any(each.streaming for each in (source.relation for source in bound.sources)):
-        _refuse_unconnected(found, pairs, [source.name for source in bound.sources], span)
+        timeless = [number for number, time in enumerate(bound.times) if time is None]
+        names = [source.name for source in bound.sources]
+        _refuse_unconnected(found, pairs, names, span, timeless)
+        written = {each.number for each in bound.sources if tree.kind_of(each.number) is each.item.kind}
+        _refuse_of_tables(found, pairs, names, span, written)
     return found
 
 
 def _is_decided(conjunct: Conjunct, tree: JoinTree) -> bool:
     """Return whether a join decides a condition: others are tested after all joins."""
-    if conjunct.on is None and not tree.optional.isdisjoint(streams_of(conjunct)):
+    if conjunct.on is None and not tree.decides(streams_of(conjunct)):
         return False
     return not isinstance(conjunct, Residual | PredicateCall) or not isinstance(conjunct.read, Unread)
 
@@ -68,7 +76,11 @@ def _given(windows: Windows) -> Iterator[tuple[int, int]]:
 
 
 def _refuse_unconnected(
-    tree: JoinTree, pairs: Sequence[frozenset[int]], names: Sequence[str], span: Span
+    tree: JoinTree,
+    pairs: Sequence[frozenset[int]],
+    names: Sequence[str],
+    span: Span,
+    timeless: Collection[int],
 ) -> None:
     """Raise WJ301 where no window links a join to what is there before it."""
     groups = [{stream} for stream in tree.base]
@@ -83,7 +95,8 @@ def _refuse_unconnected(
         loose = (
             each
             for each in tree.joins
-            if not any(each.item in pair and pair <= {*each.left, each.item} for pair in pairs)
+            if each.item not in timeless
+            and not any(each.item in pair and pair <= {*each.left, each.item} for pair in pairs)
         )
         join = next(loose, None)
         if join is None:
@@ -92,6 +105,31 @@ def _refuse_unconnected(
     message = f"the windows do not connect {apart[0]} and {apart[1]} where these are joined"
     help = f"add one, for example WINDOW ({apart[0]}, {apart[1]}) = …"
     raise WJoinError("WJ301", message, span=span, help=help)
+
+
+def _refuse_of_tables(
+    tree: JoinTree,
+    pairs: Sequence[frozenset[int]],
+    names: Sequence[str],
+    span: Span,
+    written: Collection[int],
+) -> None:
+    """Raise WJ107 for a window of a table that the join of a stream would have to know.
+
+    ``written`` are the items that FROM joins where they stand, not a path with NOT.
+    """
+    for table, stream in (each for pair in pairs for each in permutations(sorted(pair))):
+        if table not in tree.static or stream in tree.static:
+            continue
+        inner = tree.kind_of(table) is tree.kind_of(stream) is JoinKind.INNER
+        before = table in written and table < stream and not inner
+        if before or stream not in tree.joins[tree.place(table)].left:
+            message = (
+                f"the join with {names[stream]} cannot have a window with {names[table]}: "
+                "Spark joins this table after the streams"
+            )
+            remedy = f"join {names[table]} after {names[stream]}, or in a subquery"
+            raise WJoinError("WJ107", message, span=span, help=remedy)
 
 
 def graph_of(graph: WindowGraph, tree: JoinTree) -> WindowGraph:
@@ -138,7 +176,7 @@ def of_base(tree: JoinTree, classes: Sequence[EqualityClass]) -> tuple[EqualityC
 
 def with_later_joins(draft: Decomposition, tree: JoinTree, classes: Sequence[EqualityClass]) -> Decomposition:
     """Return a sequence of stages of the base with one for each later join."""
-    for number, join in enumerate(tree.joins):
+    for number, join in enumerate(tree.staged.joins):
         asked = tree.there(join.asked, number)[0]
         # What has a row in all that meets orders the rows; of an ASOF JOIN what it goes by.
         first = join.timed_by
@@ -162,10 +200,10 @@ def later_stages(
     ``late``: the streams of equalities that no stage can check. Raises WJoinError WJ107 for what only joins
     of tables can do.
     """
-    tree = planning.bound.tree
+    tree = planning.bound.tree.staged
     if not tree.joins:
         return tuple(stages)
-    several = len(planning.bound.sources) > 2
+    several = len(tree.base) + len(tree.joins) > 2
     first = len(stages) - len(tree.joins)
     graph = planning.graph
     base = _windows(graph, tree, frozenset(tree.base), frozenset([_BASE]))
@@ -262,12 +300,14 @@ def _refuse_undecided(planning: Planning, number: int, stage: Join, late: Collec
 
 def is_later(planning: Planning, condition: Residual) -> bool:
     """Return whether Spark evaluates a condition once all is joined."""
-    bound = planning.bound
-    if not bound.tree.joins:
+    bound, staged = planning.bound, planning.bound.tree.staged
+    number = bound.join_of(condition)
+    if number >= len(staged.joins):
+        return condition.on is None
+    if not staged.joins:
         return True
     if not planning.streaming:
         return condition.on is None and not _is_decided(condition, bound.tree)
-    number = bound.join_of(condition)
     return condition.on is None or number == _BASE or bound.tree.joins[number].kind is JoinKind.INNER
 
 
@@ -311,10 +351,10 @@ def _on(planning: Planning, number: int) -> Iterator[str]:
         after = each.on is None and (isinstance(each, Filter) or not _is_decided(each, bound.tree))
         if not after and bound.join_of(each) == number:
             text = f"{each.left.text} = {each.right.text}" if isinstance(each, Equality) else each.text
-            yield _with_values(text, planning.request.parameters)
+            yield with_values(text, planning.request.parameters)
 
 
-def _with_values(text: str, parameters: Mapping[str, object]) -> str:
+def with_values(text: str, parameters: Mapping[str, object]) -> str:
     """Return a condition with literals in the place of parameters. Raises WJoinError WJ107."""
     edits = []
     for token in scan(text):

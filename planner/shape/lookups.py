@@ -2,10 +2,15 @@
 
 from collections.abc import Collection, Sequence
 
-from wjoin.planner.conditions.conjuncts import ColumnComparison
+from wjoin.grammar.join_tree import LaterJoin
+from wjoin.planner.conditions.conjuncts import ColumnComparison, Equality, Residual
 from wjoin.planner.plan.physical import StaticJoin
+from wjoin.planner.request import Planning
 from wjoin.planner.shape.join_keys import EqualityClass, KeyPart
+from wjoin.planner.shape.later_joins import with_values
 from wjoin.planner.text.scope import StreamColumn
+from wjoin.planner.windows.bounds import Windows
+from wjoin.planner.windows.window_graph import WindowGraph
 
 Lookup = tuple[StaticJoin, tuple[StreamColumn, ...]]
 """The join of a static relation, and all columns that its conditions read."""
@@ -37,6 +42,51 @@ def lookups(
         join = StaticJoin(stream, equalities, tuple(each.text for each in ready))
         found.append((join, tuple(columns)))
     return tuple(found)
+
+
+def tree_lookups(planning: Planning) -> tuple[Lookup, ...]:
+    """Return the joins of static relations among joins not all of which are inner ones.
+
+    Each decides its own conditions, and the windows between it and what is there before, as they are given.
+    """
+    bound, tree = planning.bound, planning.bound.tree
+    found: list[Lookup] = []
+    for number, join in enumerate(tree.joins):
+        if join.item not in tree.static:
+            continue
+        own = [each for each in bound.conjuncts if bound.join_of(each) == number]
+        sides = [each for each in own if isinstance(each, Equality)]
+        compared = [each for each in own if isinstance(each, ColumnComparison)]
+        others = [each for each in own if isinstance(each, Residual) and each.on is not None]
+        columns = [column for each in sides for side in (each.left, each.right) for column in side.columns]
+        columns += [column for each in compared for column in (each.left, each.right)]
+        made = StaticJoin(
+            join.item,
+            tuple(f"{each.left.text} = {each.right.text}" for each in sides),
+            (
+                *(each.text for each in compared),
+                *(with_values(each.text, planning.request.parameters) for each in others),
+            ),
+            join.kind,
+            _given_windows(planning.graph, join),
+        )
+        found.append((made, tuple(columns)))
+    return tuple(found)
+
+
+def _given_windows(graph: WindowGraph, join: LaterJoin) -> Windows | None:
+    """Return the windows that are conditions of a join; None for all of the alternatives of two streams."""
+    if graph.alternatives:
+        return None
+    numbers = range(len(graph.names))
+    given = graph.branches[0].given
+
+    def bound(first: int, second: int) -> int | None:
+        pair = {first, second}
+        known = join.item in pair and pair <= {*join.left, join.item}
+        return given.between(first, second) if known or first == second else None
+
+    return Windows.of([[bound(first, second) for second in numbers] for first in numbers])
 
 
 def _links(

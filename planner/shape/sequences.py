@@ -38,7 +38,7 @@ def sequences(planning: Planning) -> Planning:
         later_paired = (with_later_joins(each, bound.tree, classes) for each in paired)
         drafts = tuple(dict.fromkeys([*drafts, *later_paired]))
     hopping = several if wished is None else ROUTES[wished].hops
-    hopping = hopping and not bound.tree.joins
+    hopping = hopping and not bound.tree.staged.joins
     return replace(planning, whole=whole, drafts=drafts, hopping=hopping)
 
 

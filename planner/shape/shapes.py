@@ -21,7 +21,7 @@ from wjoin.planner.shape.later_joins import (
     meets_alone,
     takes_part,
 )
-from wjoin.planner.shape.lookups import Lookup, lookups
+from wjoin.planner.shape.lookups import Lookup, lookups, tree_lookups
 from wjoin.planner.shape.scans import ScanBuilder
 from wjoin.planner.shape.shape import LaterCondition, Shape
 from wjoin.planner.shape.shipping import with_sites
@@ -52,15 +52,23 @@ def _shape(planning: Planning, draft: Decomposition) -> Shape:
     bound, graph, static = planning.bound, planning.graph, planning.static
     # Conditions on several streams: in the operator where that is exact, else left to Spark.
     comparisons = [each for each in bound.conjuncts if isinstance(each, ColumnComparison)]
-    joins = lookups(len(bound.sources), static, planning.classes, comparisons)
+    joins = (
+        tree_lookups(planning)
+        if bound.tree.static
+        else lookups(len(bound.sources), static, planning.classes, comparisons)
+    )
     checks = [each for each in comparisons if static.isdisjoint(each.streams)]
     compared = [(pair, _comparison(*pair)) for pair in draft.equalities]
     checks += [comparison for _, comparison in compared if comparison is not None]
     late = [pair for pair, comparison in compared if comparison is None]
-    unusable = [each.equality for each in planning.equalities if not can_be_key(each.common)]
+    tree, staged_tree = bound.tree, bound.tree.staged
+    unusable = [
+        each.equality
+        for each in planning.equalities
+        if not can_be_key(each.common) and bound.join_of(each.equality) < len(staged_tree.joins)
+    ]
     later = [each for each in bound.conjuncts if isinstance(each, Residual)]
-    tree = bound.tree
-    inner = not tree.joins
+    inner = not staged_tree.joins
     residual = (
         *(LaterCondition(each.text, _unread(each, static)) for each in later if is_later(planning, each)),
         *(
@@ -110,7 +118,7 @@ def _shape(planning: Planning, draft: Decomposition) -> Shape:
         match=bound.matches,
         match_delay=match_delay(delays, graph.windows, static) if inner else None,
         undated=undated(bound.sources, bound.times),
-        optional=tree.optional,
+        optional=staged_tree.optional,
     )
     plan = PhysicalPlan(
         streams=streams,

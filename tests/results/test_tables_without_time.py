@@ -42,7 +42,19 @@ STATEMENTS = {
         "SELECT A.id, B.id, N.name FROM a A, names N, b B {} WHERE A.k = B.k AND N.k = B.k",
         "(DWINDOW (A, B) = 6 SECONDS OR DWINDOW (B, A) = 6 SECONDS)",
     ),
+    "left": (
+        "SELECT A.id, B.id, N.name, MATCH_TIME() AS at FROM a A JOIN b B USING (k) "
+        "LEFT JOIN names N ON A.k = N.k AND A.id < 4 AND N.name <> 'two' {} WHERE B.id <> 3",
+        "WINDOW = 6 SECONDS",
+    ),
+    "left, by Spark alone": (
+        "SELECT /*+ PLAN(NATIVE) */ A.id, B.id, N.name FROM a A JOIN b B ON A.k = B.k "
+        "LEFT JOIN names N ON A.k = N.k AND A.id < 4 ANTI JOIN classes C ON C.low = B.id {} WHERE B.id <> 3",
+        "WINDOW (A, B) = 6 SECONDS",
+    ),
 }
+
+OUTER = ("left", "left, by Spark alone")
 
 
 @pytest.fixture
@@ -74,14 +86,18 @@ def declared(session: wjoin.Session, tmp_path: Path) -> wjoin.Session:
     "case",
     tiers(
         STATEMENTS,
-        long=["all windows", "a range", "alternatives"],
-        thorough=STATEMENTS.keys() - {"all windows", "a range", "alternatives"},
+        long=["all windows", "a range", "alternatives", *OUTER],
+        thorough=STATEMENTS.keys() - {"all windows", "a range", "alternatives", *OUTER},
     ),
 )
 def test_the_result_is_that_of_spark(declared: wjoin.Session, case: str) -> None:
     """Over tables Spark joins them itself, the window as a condition; over streams of the same files."""
     statement, window = STATEMENTS[case]
-    plain = declared.spark.sql(statement.format("").replace("WHERE", f"WHERE {WITHIN} AND"))
+    plain = declared.spark.sql(
+        statement.format("")
+        .replace("WHERE", f"WHERE {WITHIN} AND")
+        .replace("MATCH_TIME()", "greatest(A.ts, B.ts)")
+    )
     expected = Counter(map(tuple, plain.collect()))
     assert len(expected) > 1
     ours = declared.sql(statement.format(window))

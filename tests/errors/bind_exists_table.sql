@@ -1,1 +1,0 @@
-SELECT * FROM camera1 A WHERE EXISTS (SELECT * FROM table2 B WINDOW (A, B) = 5 SECONDS WHERE A.obj_id = B.obj_id)
