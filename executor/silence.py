@@ -8,7 +8,7 @@ A stage is told of its own streams, and of those that entered before it; the las
 those that enter later a stage knows what the later stages had in their files before the micro-batch. So a
 stream that has gone on at the last stage has done so for all, and its rows are late where they enter. Where
 the state is in Spark's store no stage knows of later ones: there only the streams that enter a stage go on,
-with those that it knows.
+with those that it knows; and so it is where joins follow each other of which not all are inner ones.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -64,6 +64,8 @@ def _gone_on(
     whole: bool,
 ) -> dict[int, int]:
     """Return how far the streams have gone on that are silent; ``whole`` as in ``Arrivals``."""
+    # A join of a tree tells the next one which rows it has decided: both go by the same watermarks.
+    whole = whole and not plan.tree
     entering = [each.members[0] for each in plan.stages[number].inputs if each.stage is None]
     reached = reached_by(plan, number)
     known, going = (plan.staged, reached) if whole else (reached, entering)

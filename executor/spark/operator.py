@@ -299,7 +299,7 @@ class Operator:
         for before in working.over(stored_results(self.logic, place, len(self.workers), stored)):
             yield _Work([Made(before, None)], [])
         manifest = with_histories(self.logic, manifest)
-        if self.logic.plan.clocked and isinstance(state, WorkerFiles):
+        if self.logic.plan.clocked and not self.logic.plan.tree and isinstance(state, WorkerFiles):
             manifest, arrivals.whole = with_later(manifest, self._later(state)), True
         joined = self.logic.stream(manifest, store, arrivals, counts, place)
         for result in working.over(joined):

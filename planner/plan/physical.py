@@ -464,6 +464,11 @@ class PhysicalPlan:
         return frozenset(stream for stage in joins for stream in stage.inputs[1].members)
 
     @property
+    def tree(self) -> bool:
+        """Whether it has several joins that are not all inner ones."""
+        return any(isinstance(stage, Join) and bool(stage.asked) for stage in self.stages)
+
+    @property
     def waits(self) -> bool:
         """Whether some results wait until nothing can change them: rows without a partner."""
         return any(isinstance(stage, Join) and stage.kind.waits for stage in self.stages)

@@ -26,8 +26,13 @@ def lags(plan: PhysicalPlan) -> dict[int, int]:
     shown = {stream for output in plan.outputs for stream in plan.staged if stream not in plan.hidden}
     found = {stream: plan.streams[stream].delay for stream in sorted(shown)}
     for number, stage in enumerate(plan.stages):
-        for lag in stage.lags if isinstance(stage, Join) else ():
-            far = min((distance for _, distance in lag.distances if distance is not None), default=0)
+        if not isinstance(stage, Join):
+            continue
+        for lag in stage.lags:
+            # Of what may be missing a row that waits need not have one.
+            sure = {*stage.asked, *stage.inputs[1].members} if stage.asked else set(stage.members)
+            known = (far for member, far in lag.distances if far is not None and member in sure)
+            far = min(known, default=0)
             for stream, later in needed(plan, number, lag.stream, 0).items():
                 behind = plan.streams[stream].delay + later + far
                 found[stream] = max(behind, found.get(stream, behind))

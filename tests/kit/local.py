@@ -152,7 +152,7 @@ class LocalWorkers:
                 for each in told:
                     own.seen |= {stream: each.seen[stream] for stream in each.came if stream in each.seen}
                     own.came |= each.came
-            for worker in workers if clock is not None else ():
+            for worker in workers if clock is not None and not self._plan.tree else ():
                 worker.manifest = with_later(worker.manifest, known[number + 1 :])
             for place, source in enumerate(stage.inputs):
                 if source.stage is not None:

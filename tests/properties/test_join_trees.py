@@ -6,7 +6,7 @@ for each row without a partner the time that a watermark must pass.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -120,7 +120,7 @@ def cases(draw: st.DrawFn) -> Case:
     visible = [0]
     for number in range(1, count):
         others = draw(st.lists(st.sampled_from(visible), min_size=1, max_size=2, unique=True))
-        low = draw(st.integers(-4, 4))
+        low = draw(st.sampled_from([-12, -4, -2, 0, 1, 5, 10]))
         terms = [Term(each, low, low + draw(st.integers(0, 6)), draw(st.booleans())) for each in others]
         kind = draw(st.sampled_from(list(JoinKind)))
         # Of several streams it is not said which one NEAREST goes by.
@@ -347,3 +347,25 @@ def test_rows_are_kept_for_those_that_an_asof_join_before_gives_late() -> None:
     ]
     batches = [[[(1, 8, 0, 0)], [(2, 1, 0, 0)], [(3, 0, 0, 0)]], [[], [(4, 7, 1, 0)], [(5, 20, 1, 0)]]]
     check(Case(steps, [0, 0, 0], batches, complete=False))
+
+
+def test_silent_streams_of_a_tree_go_on_and_lose_no_row() -> None:
+    """Each join lets its stream go on, and the next one knows what it has decided."""
+    terms = Term(0, -2, 5, False), Term(0, -1, 6, False)
+    case = Case([Step(JoinKind.LEFT, [each], None) for each in terms], [0, 0, 0], [], complete=False)
+    plan = case.plan
+    first, *others = plan.streams
+    plan = replace(plan, streams=(first, *(replace(each, idle_after=SECOND) for each in others)))
+    workers = LocalWorkers(plan)
+    found = []
+    begin = {0: [(1, 8, 1, 0), (2, -1, 1, 0)], 1: [(3, 7, 1, 0)], 2: [(4, 9, 0, 0)]}
+    later = [{0: [(5 + step, 100 * step, 0, 0)]} for step in range(1, 5)]
+    for clock, batch in enumerate([begin, *later]):
+        blocks = {stream: block(plan, stream, rows) for stream, rows in batch.items()}
+        results = workers.run(blocks, Counts(), 10 * clock * SECOND)
+        found.append(found_in(plan, (0, 1, 2), results))
+    assert found == [
+        Counter({(2, None, None): 1}),
+        Counter({(1, 3, None): 1}),
+        *(Counter({(4 + step, None, None): 1}) for step in range(2, 5)),
+    ]

@@ -30,6 +30,12 @@ def _completed(asked: Asked, statement: InsertInto | StatementSet, ran: Running)
     streams = [each.physical for each in ran.planned if each.physical.streaming]
     if folder is None or not any(plan.waits for plan in streams):
         return None
+    if any(_keeps_later_sides(plan) for plan in streams):
+        message = (
+            f"{ran.name} has a RIGHT or FULL JOIN after another join, whose rows would not be late there"
+        )
+        help = "write the join with LEFT JOIN, or put the joins before it into a subquery"
+        raise WJoinError("WJ727", message, span=ran.span, help=help)
     spark = asked.engine.spark
     # A session of Spark Connect reaches no files.
     files = Files.of(spark) if hasattr(spark, "_jsparkSession") else None
@@ -42,3 +48,9 @@ def _completed(asked: Asked, statement: InsertInto | StatementSet, ran: Running)
         if isinstance(statement, StatementSet):
             return execute_set(asked, statement, once=True, checkpoint=None, ending=folder)
         return run_insert(asked, statement, once=True, checkpoint=None, ending=folder)
+
+
+def _keeps_later_sides(plan: PhysicalPlan) -> bool:
+    """Return whether a join after others keeps the rows of its second side: it would end their streams alone."""
+    later = (stage for stage in plan.stages if isinstance(stage, Join) and stage.asked)
+    return any(1 in stage.kind.preserved and stage.inputs[0].stage is not None for stage in later)
