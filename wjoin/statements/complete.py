@@ -7,6 +7,7 @@ from wjoin.executor.state.starting import STATE
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import InsertInto, Statement, StatementSet
 from wjoin.measured.ended_streams import end_streams
+from wjoin.planner.plan.physical import Join, PhysicalPlan
 from wjoin.queries.running import Running
 from wjoin.spark.hadoop_files import Files
 from wjoin.statements.statement_sets import execute_set, run_insert
@@ -31,10 +32,8 @@ def _completed(asked: Asked, statement: InsertInto | StatementSet, ran: Running)
     if folder is None or not any(plan.waits for plan in streams):
         return None
     if any(_keeps_later_sides(plan) for plan in streams):
-        message = (
-            f"{ran.name} has a RIGHT or FULL JOIN after another join, whose rows would not be late there"
-        )
-        help = "write the join with LEFT JOIN, or put the joins before it into a subquery"
+        message = f"{ran.name} has a RIGHT or FULL JOIN after another join"
+        help = "write it with LEFT JOIN, or put the joins before it into a subquery"
         raise WJoinError("WJ727", message, span=ran.span, help=help)
     spark = asked.engine.spark
     # A session of Spark Connect reaches no files.
@@ -51,6 +50,9 @@ def _completed(asked: Asked, statement: InsertInto | StatementSet, ran: Running)
 
 
 def _keeps_later_sides(plan: PhysicalPlan) -> bool:
-    """Return whether a join after others keeps the rows of its second side: it would end their streams alone."""
+    """Return whether a join after others keeps the rows of its second side.
+
+    It would end their streams alone, and rows of these would not be late where they enter.
+    """
     later = (stage for stage in plan.stages if isinstance(stage, Join) and stage.asked)
-    return any(1 in stage.kind.preserved and stage.inputs[0].stage is not None for stage in later)
+    return any(1 in each.kind.preserved and each.inputs[0].stage is not None for each in later)
