@@ -16,6 +16,7 @@ import pyarrow as pa
 from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.blocks import concatenate
 from wjoin.executor.combinations import Assembler, Combinations
+from wjoin.executor.counted import Waiting, decided
 from wjoin.executor.counts import Counts, count_spread, count_state
 from wjoin.executor.gathering import Pieces
 from wjoin.executor.lacking import THERE, Lacking
@@ -212,9 +213,29 @@ class StageLogic:
                 known = logic.shapes
                 logic = self._suited(logic, new)
                 new = logic._arranged(new, known)
-            yield from logic._results(working, new, counts)
+            for made in logic._results(working, new, counts):
+                yield from logic._counted(made, arrivals, counts)
             if stretch.later is not None:
                 working = logic._working(working, new.stored, stretch.later, arrivals.spool)
+
+    def _counted(self, made: Made, arrivals: Arrivals, counts: Counts) -> Iterator[Made]:
+        """Yield results over complete inputs that are inside the windows of rows."""
+        if not self._waits_for_counts:
+            yield made
+            return
+        ticks = [
+            concatenate(arrivals.ticks[number]) if number in arrivals.ticks else None
+            for number in range(len(self.plan.counted))
+        ]
+        inside, _ = decided(self.plan, ticks, made.rows, None)
+        rows = made.rows.filter(pa.array(inside))
+        counts.stage.add("matches", rows.num_rows)
+        yield Made(rows, None)
+
+    @property
+    def _waits_for_counts(self) -> bool:
+        """Whether what the stage makes are results, and these ask for windows of rows."""
+        return bool(self.plan.counted) and self.number == len(self.plan.stages) - 1
 
     def stream(
         self, manifest: Manifest, store: SliceStore, arrivals: Arrivals, counts: Counts, worker: int = 0
@@ -263,6 +284,9 @@ class StageLogic:
                 loaded[each.name] = read_slice(each, shape, store)
             return loaded[each.name]
 
+        waiting = None
+        if self._waits_for_counts:
+            waiting = Waiting(self.plan, manifest.counted, manifest.seen, store, cutting, arrivals.spool)
         keepers = self._keepers(writing, seen)
         names = itertools.count(manifest.written)
         slices = [list(group) for group in manifest.slices]
@@ -280,7 +304,11 @@ class StageLogic:
         for stretch in stretches(arrivals.blocks, shapes, cutting.stretch, arrivals.spool):
             new = self._new(stretch.blocks, counts, manifest.seen)
             count_spread(self.plan, self.stage, self.shapes, new.probing, counts)
-            yield from self._results(working, new, counts, partners)
+            for made in self._results(working, new, counts, partners):
+                if waiting is None or made.to is not None:
+                    yield made
+                else:
+                    waiting.take(made.rows)
             if stretch.later is None:
                 break
             for number, keeper in enumerate(keepers):
@@ -321,6 +349,9 @@ class StageLogic:
                 partners.keep_marks(change, store, names, cutting)
             wrote = (write_slices(store, names, keeper.shape, run, cutting, marks) for run in change.write)
             groups.append((*change.stay, *itertools.chain(*wrote)))
+        for rows in () if waiting is None else waiting.decide(arrivals.ticks, seen, names):
+            counts.stage.add("matches", rows.num_rows)
+            yield Made(rows, None)
         after = replace(
             manifest,
             written=next(names),
@@ -330,6 +361,7 @@ class StageLogic:
             writing=among._next_writing(self, new),
             marks=partners.written,
             came=came,
+            counted=() if waiting is None else waiting.after,
         )
         count_state(self.stage, manifest, after, counts)
         count_silent(self.plan, self.stage, after, arrivals.clock, counts)
@@ -381,7 +413,8 @@ class StageLogic:
                 partners.note(found)
                 if not partners.kind.pairs:
                     continue
-            counts.stage.add("matches", len(found))
+            if not self._waits_for_counts:
+                counts.stage.add("matches", len(found))
             if counts.shared is not None:
                 counts.shared.add(probe.origin, found)
             to = self._destination(probe)

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, IntegerType, LongType, StructField, StructType
 
 from wjoin.executor.blocks import stable_type
+from wjoin.executor.counted import goes_by_key
 from wjoin.executor.late_rows import Suspects
 from wjoin.executor.routing import Router, table_tasks, worker_count
 from wjoin.executor.shedding import Shedder
@@ -286,7 +287,12 @@ def _pack(each: _Working, place: int, names: Names | None, workers: _Workers) ->
     if scan.late:
         numbers = tuple(range(each.number, len(plan.stages)))
         suspects = Suspects(edge.members[0], scan, of.state, numbers)
-    return Pack(stageless(plan), edge.columns, router, names, shedder, alone, codes, suspects)
+    counting = {
+        number: goes_by_key(plan, window)
+        for number, window in enumerate(plan.counted)
+        if window.stream == edge.members[0]
+    }
+    return Pack(stageless(plan), edge.columns, router, names, shedder, alone, codes, suspects, counting)
 
 
 def _operator(each: _Working, workers: _Workers) -> Operator:

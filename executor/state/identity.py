@@ -8,7 +8,7 @@ import hashlib
 import itertools
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -88,6 +88,7 @@ def stage_identity(plan: PhysicalPlan, stage: Stage) -> dict[str, Any]:
         "master": where.master,
         "comparisons": sorted(each.directed for each in of_kind(stage.checks, Comparison)),
         **_of_outer(plan, stage),
+        **_of_counted(plan, text),
         "bands": [
             [list(each.left), list(each.right), each.low, each.high, each.slack, each.checked]
             for each in stage.bands
@@ -106,6 +107,15 @@ def _of_outer(plan: PhysicalPlan, stage: Stage) -> dict[str, Any]:
         found["own"] = [list(row) for row in stage.windows.tables[Clock.TIME]]
         found |= {"asked": sorted(stage.asked), "gates": sorted(stage.gates)}
     return found
+
+
+def _of_counted(plan: PhysicalPlan, text: Callable[[str], str]) -> dict[str, Any]:
+    """Return what is said of windows of rows, nothing where there are none."""
+    if not plan.counted:
+        return {}
+    counted = [[each.stream, each.rows, text(each.condition), each.key] for each in plan.counted]
+    of = [[[*row] for row in windows.tables[Clock.TIME]] for windows in plan.branches]
+    return {"counted": counted, "asked": [list(each) for each in plan.asked], "alternatives": of}
 
 
 def _in_hops(stage: Stage, place: int) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """A SELECT block and the schemas of its relations to a bound block: every name has its column."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.join_tree import JoinTree
@@ -9,6 +9,7 @@ from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import FromItem, LateralView, SelectBlock
 from wjoin.grammar.tokens import Kind, scan
 from wjoin.planner.bind.event_time import EventTimes, event_times
+from wjoin.planner.bind.landmarks import bound_landmarks
 from wjoin.planner.bind.outer_joins import about_absent, absent_items, refuse_undecided, tree_of
 from wjoin.planner.bind.select_list import Reads, ResultColumn, bind_select_list, bind_tail
 from wjoin.planner.bind.written import Written
@@ -34,6 +35,7 @@ class BoundSelect:
 
     ``reads`` are the columns that the rest of the statement takes from the join, ``outputs`` the columns of
     its result, ``laterals`` the texts of the LATERAL VIEWs over the joined rows; ``tree`` are the joins.
+    ``landmarks`` are the conditions of WINDOW … SINCE by their places, each over the alias of its stream.
     """
 
     sources: tuple[ScopeItem, ...]
@@ -45,6 +47,7 @@ class BoundSelect:
     outputs: tuple[ResultColumn, ...]
     tree: JoinTree
     laterals: tuple[str, ...] = ()
+    landmarks: Mapping[Span, str] = field(default_factory=dict)
 
     def join_of(self, conjunct: Conjunct) -> int:
         """Return the number of the join that a condition belongs to, -1 for those of the base."""
@@ -61,7 +64,7 @@ def bind(
 ) -> BoundSelect:
     """Bind a block, its conditions in the order of ``before``.
 
-    Raises WJ108, WJ114, WJ201 to WJ210, WJ213, WJ217, WJ221 and the errors of durations.
+    Raises WJ108, WJ114, WJ201 to WJ210, WJ213, WJ217, WJ221, WJ223 and the errors of durations.
     """
     sources = _sources(text, block.items, relations)
     times = event_times(text, sources, parameters, block.window)
@@ -106,6 +109,7 @@ def bind(
         outputs=outputs,
         laterals=laterals,
         tree=tree,
+        landmarks=dict(bound_landmarks(text, block.window, inside, parameters, predicates, tree)),
     )
 
 

@@ -28,6 +28,9 @@ def _later(plan: PhysicalPlan, stream: int) -> int:
     if plan.watermarked or plan.method is Method.NATIVE:
         # Spark's own watermarks of the inputs know of no windows.
         return 0
+    if any(each.stream == stream for each in plan.counted):
+        # A result waits until the watermark has passed its MATCH_TIME, and not for its own row alone.
+        return 0
     most = (plan.windows.between(other, stream) for other in range(plan.windows.size) if other != stream)
     return max([0, *(-bound for bound in most if bound is not None)])
 

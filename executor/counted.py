@@ -1,0 +1,323 @@
+"""Windows of rows: results that wait until it is known how many rows are later than theirs.
+
+The times of all rows of a stream whose rows are counted come to the workers that make its results: those that
+WHERE removes, too, and without any other column. They are kept as *ticks*, each time once with the number of
+its rows; by key where rows are counted by key. A result is inside a window once the stream's watermark has
+passed its latest time and too few later rows have come, and outside once enough have. Until then it waits in
+the state with all its columns, in the order of its latest time.
+"""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from wjoin.executor.blocks import concatenate, stable
+from wjoin.executor.spool import Spool
+from wjoin.executor.state.kept_rows import watermark
+from wjoin.executor.state.slices import Slice, SliceStore, maintain, read_slice, write_slices
+from wjoin.executor.state.writing import Cutting
+from wjoin.executor.windows import Times, within
+from wjoin.parts.kernels.runs import (
+    LEAST,
+    BoolArray,
+    Int64Array,
+    Order,
+    RunShape,
+    SortedRun,
+    int64_view,
+    integers,
+)
+from wjoin.parts.routes.hash_route import HashRoute
+from wjoin.planner.plan.block_columns import counted_name, time_name
+from wjoin.planner.plan.edges import key_columns
+from wjoin.planner.plan.physical import CountedWindow, PhysicalPlan
+
+Marks = Mapping[int, int | None]
+"""The watermarks of streams, None before the first row."""
+
+_CODE, _TIME, _ROWS = "code", "time", "rows"
+
+_LATEST = "latest"
+"""The column of results that wait with their latest time."""
+
+_WAITING = RunShape(None, (_LATEST,), Order.TIME)
+_TICKS = RunShape(None, (_TIME,), Order.TIME)
+
+
+def told_ticks(plan: PhysicalPlan, number: int, read: pa.RecordBatch, times: pa.Array) -> pa.RecordBatch:
+    """Return the ticks of rows of a stream for the window with a number.
+
+    ``read`` is what is read of them, ``times`` are int64; a row without one counts nowhere.
+    """
+    window = plan.counted[number]
+    columns, counts = {_TIME: times}, pc.is_valid(times)
+    if window.condition:
+        counts = pc.and_(counts, pc.fill_null(read.column(counted_name(number)), False))
+    if window.key is not None:
+        code = plan.streams[window.stream].codes[window.key]
+        columns[_CODE] = integers(read.column(counted_name(number, 0)))
+        counts = pc.and_(counts, pc.is_valid(columns[_CODE]))
+        for place in range(0 if code.exact else len(code.expressions)):
+            columns[_value(place)] = stable(read.column(counted_name(number, place + 1)))
+    ones = pa.array(np.ones(len(times), np.int64))
+    return _together(pa.RecordBatch.from_pydict({**columns, _ROWS: ones}).filter(counts))
+
+
+def shares(
+    ticks: pa.RecordBatch, workers: Sequence[int], *, by_key: bool
+) -> Iterator[tuple[Sequence[int], pa.RecordBatch]]:
+    """Yield ticks with the workers that need them: all, or ``by_key`` the one that has the rows of a key."""
+    if not by_key:
+        yield workers, ticks
+        return
+    codes, times = (int64_view(ticks.column(name)) for name in (_CODE, _TIME))
+    for share in HashRoute().shares(codes, times, len(workers), None):
+        yield [workers[share.worker]], ticks if share.rows is None else ticks.take(pa.array(share.rows))
+
+
+def goes_by_key(plan: PhysicalPlan, window: CountedWindow) -> bool:
+    """Return whether all results that have rows of one key are made by the worker that its code tells."""
+    return window.key is not None and plan.stages[-1].placement.route == HashRoute.name
+
+
+def _value(place: int) -> str:
+    return f"value{place}"
+
+
+def _together(ticks: pa.RecordBatch) -> pa.RecordBatch:
+    """Return ticks, those of one key and time as one."""
+    names = [name for name in ticks.schema.names if name != _ROWS]
+    found = pa.Table.from_batches([ticks]).group_by(names, use_threads=False).aggregate([(_ROWS, "sum")])
+    columns = {name: found.column(name).combine_chunks() for name in names}
+    return pa.RecordBatch.from_pydict({**columns, _ROWS: found.column(f"{_ROWS}_sum").combine_chunks()})
+
+
+def decided(
+    plan: PhysicalPlan, ticks: Sequence[pa.RecordBatch | None], rows: pa.RecordBatch, marks: Marks | None
+) -> tuple[BoolArray, BoolArray]:
+    """Return which results are known to be inside one of the alternatives, and which to be outside of all.
+
+    ``ticks`` are those of each window of rows that have come, ``marks`` how far the streams have come; None
+    where they are complete.
+    """
+    times: Times = {each: int64_view(rows.column(time_name(each))) for each in plan.staged}
+    latest = _latest(rows, plan)
+    fewer: list[BoolArray] = []
+    known: list[BoolArray] = []
+    for window, own in zip(plan.counted, ticks, strict=True):
+        mark = None if marks is None else marks[window.stream]
+        passed = latest < mark if mark is not None else np.full(len(latest), marks is None)
+        fewer.append(_later(plan, window, own, rows, times[window.stream], latest) < window.rows)
+        known.append(passed)
+    inside, outside = np.zeros(len(latest), bool), np.ones(len(latest), bool)
+    for windows, asked in zip(plan.branches or (None,), plan.asked, strict=True):
+        near = np.ones(len(latest), bool) if windows is None else within(windows, times)
+        inside |= np.logical_and.reduce([near, *(fewer[number] & known[number] for number in asked)])
+        outside &= np.logical_or.reduce([~near, *(~fewer[number] for number in asked)])
+    return inside, outside
+
+
+def _latest(rows: pa.RecordBatch, plan: PhysicalPlan) -> Int64Array:
+    found: Int64Array = np.maximum.reduce([int64_view(rows.column(time_name(each))) for each in plan.staged])
+    return found
+
+
+def _later(
+    plan: PhysicalPlan,
+    window: CountedWindow,
+    ticks: pa.RecordBatch | None,
+    rows: pa.RecordBatch,
+    since: Int64Array,
+    until: Int64Array,
+) -> Int64Array:
+    """Return how many counted rows are later than each time ``since``, and not later than ``until``."""
+    if ticks is None or ticks.num_rows == 0:
+        return np.zeros(len(since), np.int64)
+    at, counts = int64_view(ticks.column(_TIME)), int64_view(ticks.column(_ROWS))
+    own, asked = _identities(plan, window, ticks, rows)
+    size = len(at)
+    times, keys = np.concatenate([at, since, until]), np.concatenate([own, asked, asked])
+    # Of one time the ticks come first.
+    questions = np.arange(len(times)) >= size
+    order = np.lexsort((questions, times, keys))
+    before = np.empty(len(times), np.int64)
+    before[order] = np.cumsum(np.concatenate([counts, np.zeros(2 * len(since), np.int64)])[order])
+    return before[size + len(since) :] - before[size : size + len(since)]
+
+
+def _identities(
+    plan: PhysicalPlan, window: CountedWindow, ticks: pa.RecordBatch, rows: pa.RecordBatch
+) -> tuple[Int64Array, Int64Array]:
+    """Return numbers that are the same where ticks and results have the same key."""
+    names = key_columns(plan, window)
+    if window.key is None:
+        return np.zeros(ticks.num_rows, np.int64), np.zeros(rows.num_rows, np.int64)
+    if plan.streams[window.stream].codes[window.key].exact:
+        return int64_view(ticks.column(_CODE)), int64_view(rows.column(names[0]))
+    found = np.zeros(ticks.num_rows + rows.num_rows, np.int64)
+    for place, name in enumerate(names):
+        values, count = _numbered(ticks.column(_value(place)), rows.column(name))
+        _, found = np.unique(found * count + values, return_inverse=True)
+    return found[: ticks.num_rows], found[ticks.num_rows :]
+
+
+def _numbered(left: pa.Array, right: pa.Array) -> tuple[npt.NDArray[np.int64], int]:
+    """Return numbers of the values of two columns, one after the other, and how many there are."""
+    if left.type != right.type:
+        # One may stand in the block as the int64 of its key code or event time.
+        left, right = integers(left), integers(right)
+    both = pa.concat_arrays([left, right])
+    if pa.types.is_floating(both.type):
+        # Of the two zeros there is one.
+        both = pc.add(both, pa.scalar(0, both.type))
+    found = both.dictionary_encode(null_encoding="encode")
+    return np.asarray(found.indices.cast(pa.int64())), len(found.dictionary)
+
+
+@dataclass
+class Waiting:
+    """The results of a micro-batch that ask for windows of rows, and those that have waited before it.
+
+    ``before`` are the slices of the state: those of results that wait, then of the ticks of each window.
+    ``seen`` are the event times before the micro-batch. ``after`` are the slices after it.
+    """
+
+    plan: PhysicalPlan
+    before: Sequence[tuple[Slice, ...]]
+    seen: Mapping[int, int]
+    store: SliceStore
+    cutting: Cutting
+    spool: Spool
+    after: tuple[tuple[Slice, ...], ...] = ()
+    _found: list[pa.RecordBatch] = field(default_factory=list)
+    _bytes: int = 0
+
+    def take(self, rows: pa.RecordBatch) -> None:
+        """Take new results; beyond what is joined at once they are set down on disk."""
+        self._bytes += rows.nbytes
+        self._found.append(self.spool.put(rows) if self._bytes > self.cutting.stretch else rows)
+
+    def decide(
+        self, told: Mapping[int, Sequence[pa.RecordBatch]], seen: Mapping[int, int], names: Iterator[int]
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the results that are known to be inside.
+
+        ``told`` are the ticks that have come, by the numbers of the windows, ``seen`` the event times after
+        the micro-batch; ``names`` those for new slices.
+        """
+        marks = self._marks(seen)
+        new = [self._on_time(number, told.get(number, ())) for number in range(len(self.plan.counted))]
+        waiting, *kept = self.before or ((),) * (1 + len(new))
+        ticks = [self._ticks(*each) for each in zip(kept, new, strict=True)]
+        rest: list[pa.RecordBatch] = []
+        for rows in self._found:
+            inside, outside = decided(self.plan, ticks, rows, marks)
+            yield from _some(rows, inside)
+            rest += _some(rows, ~inside & ~outside)
+        left: list[pa.RecordBatch] = []
+        fresh = _WAITING.sort(self._dated(concatenate(rest))) if rest else None
+
+        def live(run: SortedRun) -> BoolArray:
+            inside, outside = decided(self.plan, ticks, run.batch, marks)
+            return ~inside & ~outside
+
+        def leaving(run: SortedRun) -> None:
+            inside, _ = decided(self.plan, ticks, run.batch, marks)
+            # All that has waited may leave at once.
+            left.extend(map(self.spool.put, _some(run.batch.drop_columns([_LATEST]), inside)))
+
+        load = partial(self._load, _WAITING)
+        change = maintain(waiting, fresh, _WAITING, load, live, self._settled(marks), self.cutting, leaving)
+        yield from left
+        groups = [self._written(change.stay, change.write, change.remove, _WAITING, names)]
+        for number, (slices, fresh_ticks) in enumerate(zip(kept, new, strict=True)):
+            first = self._needed(self.plan.counted[number].stream, marks, groups[0])
+            groups.append(self._kept_ticks(slices, fresh_ticks, first, names))
+        self.after = tuple(groups)
+
+    def _marks(self, seen: Mapping[int, int]) -> dict[int, int | None]:
+        plan = self.plan
+        return {each: watermark(seen.get(each), plan.streams[each].delay) for each in plan.staged}
+
+    def _on_time(self, number: int, told: Sequence[pa.RecordBatch]) -> pa.RecordBatch | None:
+        """Return the new ticks of a window without those of late rows, None where there are none."""
+        if not told:
+            return None
+        ticks = concatenate(list(told))
+        mark = self._marks(self.seen)[self.plan.counted[number].stream]
+        if mark is not None:
+            ticks = ticks.filter(pa.array(int64_view(ticks.column(_TIME)) >= mark))
+        return _together(ticks)
+
+    def _ticks(self, slices: Sequence[Slice], new: pa.RecordBatch | None) -> pa.RecordBatch | None:
+        """Return all ticks of a window, None where there are none."""
+        found = [*map(self.store.load, slices), *([] if new is None else [new])]
+        return concatenate(found) if found else None
+
+    def _load(self, shape: RunShape, each: Slice) -> SortedRun:
+        return read_slice(each, shape, self.store)
+
+    def _dated(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        return rows.append_column(_LATEST, pa.array(_latest(rows, self.plan)))
+
+    def _settled(self, marks: Marks) -> int | None:
+        """Return from which latest time on no result is known to be inside; None where that is not known."""
+        if len(self.plan.asked) > 1:
+            return None
+        own = [marks[self.plan.counted[number].stream] for number in self.plan.asked[0]]
+        known = [mark for mark in own if mark is not None]
+        return min(known) if len(known) == len(own) else LEAST
+
+    def _needed(self, stream: int, marks: Marks, waiting: Sequence[Slice]) -> int | None:
+        """Return the time after which the ticks of a stream are needed, None where all are.
+
+        A row of it is in no result to come that is older than all that may still come, less how far these may
+        be from it; in a result that waits it is no older than the latest time, less the same.
+        """
+        bounds, reach = [marks[stream]], 0
+        for other in self.plan.staged:
+            far = self.plan.windows.between(stream, other)
+            mark = marks[other]
+            if far is None or mark is None:
+                return None
+            bounds.append(mark - far)
+            reach = max(reach, far)
+        bounds += [each.earliest - reach for each in waiting]
+        known = [bound for bound in bounds if bound is not None]
+        return min(known) if len(known) == len(bounds) else None
+
+    def _kept_ticks(
+        self, slices: tuple[Slice, ...], new: pa.RecordBatch | None, first: int | None, names: Iterator[int]
+    ) -> tuple[Slice, ...]:
+        def live(run: SortedRun) -> BoolArray:
+            return np.ones(run.rows, bool) if first is None else run.times[0] > first
+
+        settled = LEAST if first is None else first + 1
+        fresh = None if new is None or new.num_rows == 0 else _TICKS.sort(new)
+        change = maintain(slices, fresh, _TICKS, partial(self._load, _TICKS), live, settled, self.cutting)
+        return self._written(change.stay, change.write, change.remove, _TICKS, names)
+
+    def _written(
+        self,
+        stay: Sequence[Slice],
+        write: Sequence[SortedRun],
+        remove: Sequence[Slice],
+        shape: RunShape,
+        names: Iterator[int],
+    ) -> tuple[Slice, ...]:
+        for each in remove:
+            self.store.remove(each)
+        wrote = (write_slices(self.store, names, shape, run, self.cutting) for run in write)
+        return (*stay, *itertools.chain(*wrote))
+
+
+def _some(rows: pa.RecordBatch, chosen: BoolArray) -> Iterator[pa.RecordBatch]:
+    """Yield the rows that are chosen, nothing where none is."""
+    if chosen.any():
+        yield rows if chosen.all() else rows.filter(pa.array(chosen))
