@@ -4,7 +4,7 @@ The model knows nothing of stages, ticks or slices: it counts the rows that were
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -65,13 +65,13 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Case:
-    """A join of streams with delays, and the rows of its micro-batches; ``hint``: that of the statement."""
+    """A join of streams with delays, and the rows of its micro-batches; ``settings``: of the session."""
 
     alternatives: Sequence[Alternative]
     delays: Sequence[int]
     batches: Sequence[Sequence[Sequence[Row]]]
     ends: bool
-    hint: str = ""
+    settings: Mapping[str, str]
 
     @property
     def plan(self) -> PhysicalPlan:
@@ -81,10 +81,11 @@ class Case:
         ]
         others = NAMES[1 : len(self.delays)]
         return plan_over(
-            f"""SELECT {self.hint} {", ".join(f"{n}.n AS {n.lower()}" for n in NAMES[: len(self.delays)])}
+            f"""SELECT {", ".join(f"{n}.n AS {n.lower()}" for n in NAMES[: len(self.delays)])}
                 FROM {", ".join(items)} {" OR ".join(f"({each.text})" for each in self.alternatives)}
                 WHERE {" AND ".join(f"A.k = {n}.k" for n in others)}""",
             [stream_of({"n": "bigint", "k": "bigint", "m": "boolean"})] * len(self.delays),
+            self.settings,
         ).physical
 
 
@@ -117,7 +118,12 @@ def cases(draw: st.DrawFn) -> Case:
         [draw(st.integers(0, 8)) for _ in range(count)],
         [[rows(step) for _ in range(count)] for step in range(draw(st.integers(1, 7)))],
         draw(st.booleans()),
-        draw(st.sampled_from(["", "/*+ PASSES(UNION) */"])) if len(alternatives) > 1 else "",
+        {
+            "PASSES": draw(st.sampled_from(["HULL", "UNION"])),
+            "BOUNDS": draw(st.sampled_from(["EXACT", "LCA", "GCA"])),
+            "ALGORITHM": draw(st.sampled_from(["HW", "MW", "NLW", "ADAPTIVE"])),
+            "PLAN": draw(st.sampled_from(["MULTIWAY", "PSP", "ATR", "CTR"][: 4 if count == 2 else 1])),
+        },
     )
 
 
