@@ -81,11 +81,6 @@ def shares(
         yield [workers[share.worker]], ticks if share.rows is None else ticks.take(pa.array(share.rows))
 
 
-def goes_by_key(plan: PhysicalPlan, window: CountedWindow) -> bool:
-    """Return whether all results that have rows of one key are made by the worker that its code tells."""
-    return window.key is not None and plan.stages[-1].placement.route == HashRoute.name
-
-
 def _value(place: int) -> str:
     return f"value{place}"
 

@@ -17,7 +17,6 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, IntegerType, LongType, StructField, StructType
 
 from wjoin.executor.blocks import stable_type
-from wjoin.executor.counted import goes_by_key
 from wjoin.executor.late_rows import Suspects
 from wjoin.executor.routing import Router, table_tasks, worker_count
 from wjoin.executor.shedding import Shedder
@@ -42,7 +41,7 @@ from wjoin.executor.step import StageLogic
 from wjoin.executor.workers import worker_ids
 from wjoin.grammar.join_kinds import JoinKind
 from wjoin.planner.plan.block_columns import stored_column, time_name
-from wjoin.planner.plan.edges import destinations, may_lack, needed_codes
+from wjoin.planner.plan.edges import destinations, goes_by_key, may_lack, needed_codes
 from wjoin.planner.plan.physical import Join, PhysicalPlan, Stage
 from wjoin.planner.plan.shedding import Shedding
 

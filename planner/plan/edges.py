@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from wjoin.grammar.join_kinds import JoinKind
+from wjoin.parts.routes.hash_route import HashRoute
 from wjoin.planner.plan.block_columns import code_name, meeting_name, stored_column, time_name
 from wjoin.planner.plan.checks import Operand
 from wjoin.planner.plan.physical import (
@@ -152,6 +153,11 @@ def key_columns(plan: PhysicalPlan, window: CountedWindow) -> tuple[str, ...]:
     if code.exact:
         return (code_name(window.stream, window.key),)
     return tuple(stored_column(plan, window.stream, number).name for number in code.verify)
+
+
+def goes_by_key(plan: PhysicalPlan, window: CountedWindow) -> bool:
+    """Return whether all results with rows of one key are made by the worker that its code tells."""
+    return window.key is not None and plan.stages[-1].placement.route == HashRoute.name
 
 
 def _columns(plan: PhysicalPlan, stage: Stage, place: int, read: set[str]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from wjoin.executor.arrivals import Arrivals
-from wjoin.executor.counted import goes_by_key, shares, told_ticks
+from wjoin.executor.counted import shares, told_ticks
 from wjoin.executor.counts import Counts
 from wjoin.executor.routing import Router, worker_count
 from wjoin.executor.silence import with_later
@@ -18,7 +18,7 @@ from wjoin.executor.step import Made, StageLogic
 from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.parts.kernels.runs import int64_view
 from wjoin.planner.plan.block_columns import time_name
-from wjoin.planner.plan.edges import reached_by
+from wjoin.planner.plan.edges import goes_by_key, reached_by
 from wjoin.planner.plan.physical import PhysicalPlan
 from wjoin.udfs.predicate import Predicate
 
