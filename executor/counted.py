@@ -8,7 +8,7 @@ the state with all its columns, in the order of its latest time.
 """
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from wjoin.executor.blocks import concatenate, stable
 from wjoin.executor.spool import Spool
-from wjoin.executor.state.kept_rows import watermark
+from wjoin.executor.state.kept_rows import Keeper, watermark
 from wjoin.executor.state.slices import Slice, SliceStore, maintain, read_slice, write_slices
 from wjoin.executor.state.writing import Cutting
 from wjoin.executor.windows import Times, within
@@ -35,7 +35,7 @@ from wjoin.parts.kernels.runs import (
 )
 from wjoin.parts.routes.hash_route import HashRoute
 from wjoin.planner.plan.block_columns import counted_name, time_name
-from wjoin.planner.plan.edges import key_columns
+from wjoin.planner.plan.counting import ends_by_count, ends_in_time, key_columns
 from wjoin.planner.plan.physical import CountedWindow, PhysicalPlan
 
 Marks = Mapping[int, int | None]
@@ -105,11 +105,10 @@ def decided(
     latest = _latest(rows, plan)
     fewer: list[BoolArray] = []
     known: list[BoolArray] = []
-    for window, own in zip(plan.counted, ticks, strict=True):
+    for number, (window, own) in enumerate(zip(plan.counted, ticks, strict=True)):
         mark = None if marks is None else marks[window.stream]
-        passed = latest < mark if mark is not None else np.full(len(latest), marks is None)
-        fewer.append(_later(plan, window, own, rows, times[window.stream], latest) < window.rows)
-        known.append(passed)
+        known.append(latest < mark if mark is not None else np.full(len(latest), marks is None))
+        fewer.append(_fewer(plan, number, own, rows, times[window.stream], latest))
     inside, outside = np.zeros(len(latest), bool), np.ones(len(latest), bool)
     for windows, asked in zip(plan.branches or (None,), plan.asked, strict=True):
         near = np.ones(len(latest), bool) if windows is None else within(windows, times)
@@ -123,19 +122,23 @@ def _latest(rows: pa.RecordBatch, plan: PhysicalPlan) -> Int64Array:
     return found
 
 
-def _later(
+def _fewer(
     plan: PhysicalPlan,
-    window: CountedWindow,
+    number: int,
     ticks: pa.RecordBatch | None,
     rows: pa.RecordBatch,
     since: Int64Array,
     until: Int64Array,
-) -> Int64Array:
-    """Return how many counted rows are later than each time ``since``, and not later than ``until``."""
+) -> BoolArray:
+    """Return whether few enough rows are later than each time ``since``, and not later than ``until``.
+
+    ``rows`` have the keys by which they are counted: results or other rows of a block, or ticks.
+    """
+    window = plan.counted[number]
     if ticks is None or ticks.num_rows == 0:
-        return np.zeros(len(since), np.int64)
+        return np.ones(len(since), bool)
     at, counts = int64_view(ticks.column(_TIME)), int64_view(ticks.column(_ROWS))
-    own, asked = _identities(plan, window, ticks, rows)
+    own, asked = _identities(_keys(plan, window, ticks), _keys(plan, window, rows), (len(at), len(since)))
     size = len(at)
     times, keys = np.concatenate([at, since, until]), np.concatenate([own, asked, asked])
     # Of one time the ticks come first.
@@ -143,23 +146,30 @@ def _later(
     order = np.lexsort((questions, times, keys))
     before = np.empty(len(times), np.int64)
     before[order] = np.cumsum(np.concatenate([counts, np.zeros(2 * len(since), np.int64)])[order])
-    return before[size + len(since) :] - before[size : size + len(since)]
+    found: BoolArray = before[size + len(since) :] - before[size : size + len(since)] < window.rows
+    return found
+
+
+def _keys(plan: PhysicalPlan, window: CountedWindow, rows: pa.RecordBatch) -> list[pa.Array]:
+    """Return the columns with the keys by which a window counts: of ticks, or of rows of a block."""
+    names = key_columns(plan, window)
+    if names and _TIME in rows.schema.names:
+        exact = window.key is not None and plan.streams[window.stream].codes[window.key].exact
+        return [rows.column(_CODE if exact else _value(place)) for place in range(len(names))]
+    return [rows.column(name) for name in names]
 
 
 def _identities(
-    plan: PhysicalPlan, window: CountedWindow, ticks: pa.RecordBatch, rows: pa.RecordBatch
+    left: Sequence[pa.Array], right: Sequence[pa.Array], sizes: tuple[int, int]
 ) -> tuple[Int64Array, Int64Array]:
-    """Return numbers that are the same where ticks and results have the same key."""
-    names = key_columns(plan, window)
-    if window.key is None:
-        return np.zeros(ticks.num_rows, np.int64), np.zeros(rows.num_rows, np.int64)
-    if plan.streams[window.stream].codes[window.key].exact:
-        return int64_view(ticks.column(_CODE)), int64_view(rows.column(names[0]))
-    found = np.zeros(ticks.num_rows + rows.num_rows, np.int64)
-    for place, name in enumerate(names):
-        values, count = _numbered(ticks.column(_value(place)), rows.column(name))
+    """Return numbers that are the same where rows on both sides have the same key."""
+    if len(left) == 1 and pa.types.is_int64(left[0].type) and pa.types.is_int64(right[0].type):
+        return int64_view(left[0]), int64_view(right[0])
+    found = np.zeros(sum(sizes), np.int64)
+    for one, other in zip(left, right, strict=True):
+        values, count = _numbered(one, other)
         _, found = np.unique(found * count + values, return_inverse=True)
-    return found[: ticks.num_rows], found[ticks.num_rows :]
+    return found[: sizes[0]], found[sizes[0] :]
 
 
 def _numbered(left: pa.Array, right: pa.Array) -> tuple[npt.NDArray[np.int64], int]:
@@ -190,26 +200,55 @@ class Waiting:
     cutting: Cutting
     spool: Spool
     after: tuple[tuple[Slice, ...], ...] = ()
+    _marks: Marks = field(default_factory=dict)
+    _new: list[pa.RecordBatch | None] = field(default_factory=list)
+    _ticks: list[pa.RecordBatch | None] = field(default_factory=list)
     _found: list[pa.RecordBatch] = field(default_factory=list)
     _bytes: int = 0
+
+    def begin(self, told: Mapping[int, Sequence[pa.RecordBatch]], seen: Mapping[int, int]) -> None:
+        """Take the ticks that have come, by the numbers of the windows; ``seen`` are the event times after
+        the micro-batch."""
+        self._marks = _marks(self.plan, seen)
+        self._new = [self._on_time(number, told.get(number, ())) for number in range(len(self.plan.counted))]
+        self._ticks = [self._all_ticks(*each) for each in zip(self._kept, self._new, strict=True)]
+
+    def keeper(self, stream: int, keeper: Keeper) -> Keeper:
+        """Return how the rows of a stream are kept.
+
+        Where no window in time ends that, until so many later ones have come that no result can have them.
+        """
+        ends = ends_by_count(self.plan, stream)
+        # Another stream's row completes a result with one that is kept.
+        until = self._least(self._marks[other] for other in self.plan.staged if other != stream)
+        if not ends or until is None:
+            return keeper
+
+        def live(run: SortedRun) -> BoolArray:
+            times = np.full(run.rows, until, np.int64)
+            inside = [
+                np.logical_and.reduce(
+                    [
+                        _fewer(self.plan, number, self._ticks[number], run.batch, run.times[0], times)
+                        for number in own
+                    ]
+                )
+                for own in ends
+            ]
+            kept: BoolArray = keeper.live(run) & np.logical_or.reduce(inside)
+            return kept
+
+        return Keeper(keeper.shape, live, None)
 
     def take(self, rows: pa.RecordBatch) -> None:
         """Take new results; beyond what is joined at once they are set down on disk."""
         self._bytes += rows.nbytes
         self._found.append(self.spool.put(rows) if self._bytes > self.cutting.stretch else rows)
 
-    def decide(
-        self, told: Mapping[int, Sequence[pa.RecordBatch]], seen: Mapping[int, int], names: Iterator[int]
-    ) -> Iterator[pa.RecordBatch]:
-        """Yield the results that are known to be inside.
-
-        ``told`` are the ticks that have come, by the numbers of the windows, ``seen`` the event times after
-        the micro-batch; ``names`` those for new slices.
-        """
-        marks = self._marks(seen)
-        new = [self._on_time(number, told.get(number, ())) for number in range(len(self.plan.counted))]
-        waiting, *kept = self.before or ((),) * (1 + len(new))
-        ticks = [self._ticks(*each) for each in zip(kept, new, strict=True)]
+    def decide(self, names: Iterator[int]) -> Iterator[pa.RecordBatch]:
+        """Yield the results that are known to be inside; ``names`` are those for new slices."""
+        marks, ticks = self._marks, self._ticks
+        waiting = self.before[0] if self.before else ()
         rest: list[pa.RecordBatch] = []
         for rows in self._found:
             inside, outside = decided(self.plan, ticks, rows, marks)
@@ -231,26 +270,25 @@ class Waiting:
         change = maintain(waiting, fresh, _WAITING, load, live, self._settled(marks), self.cutting, leaving)
         yield from left
         groups = [self._written(change.stay, change.write, change.remove, _WAITING, names)]
-        for number, (slices, fresh_ticks) in enumerate(zip(kept, new, strict=True)):
-            first = self._needed(self.plan.counted[number].stream, marks, groups[0])
-            groups.append(self._kept_ticks(slices, fresh_ticks, first, names))
-        self.after = tuple(groups)
+        kept = [self._kept_ticks(number, groups[0], names) for number in range(len(ticks))]
+        self.after = (groups[0], *kept)
 
-    def _marks(self, seen: Mapping[int, int]) -> dict[int, int | None]:
-        plan = self.plan
-        return {each: watermark(seen.get(each), plan.streams[each].delay) for each in plan.staged}
+    @property
+    def _kept(self) -> Sequence[tuple[Slice, ...]]:
+        """The slices of the ticks of each window."""
+        return self.before[1:] or ((),) * len(self.plan.counted)
 
     def _on_time(self, number: int, told: Sequence[pa.RecordBatch]) -> pa.RecordBatch | None:
         """Return the new ticks of a window without those of late rows, None where there are none."""
         if not told:
             return None
         ticks = concatenate(list(told))
-        mark = self._marks(self.seen)[self.plan.counted[number].stream]
+        mark = _marks(self.plan, self.seen)[self.plan.counted[number].stream]
         if mark is not None:
             ticks = ticks.filter(pa.array(int64_view(ticks.column(_TIME)) >= mark))
         return _together(ticks)
 
-    def _ticks(self, slices: Sequence[Slice], new: pa.RecordBatch | None) -> pa.RecordBatch | None:
+    def _all_ticks(self, slices: Sequence[Slice], new: pa.RecordBatch | None) -> pa.RecordBatch | None:
         """Return all ticks of a window, None where there are none."""
         found = [*map(self.store.load, slices), *([] if new is None else [new])]
         return concatenate(found) if found else None
@@ -269,34 +307,47 @@ class Waiting:
         known = [mark for mark in own if mark is not None]
         return min(known) if len(known) == len(own) else LEAST
 
-    def _needed(self, stream: int, marks: Marks, waiting: Sequence[Slice]) -> int | None:
+    def _needed(self, stream: int, waiting: Sequence[Slice]) -> int | None:
         """Return the time after which the ticks of a stream are needed, None where all are.
 
         A row of it is in no result to come that is older than all that may still come, less how far these may
         be from it; in a result that waits it is no older than the latest time, less the same.
         """
-        bounds, reach = [marks[stream]], 0
-        for other in self.plan.staged:
-            far = self.plan.windows.between(stream, other)
-            mark = marks[other]
-            if far is None or mark is None:
-                return None
-            bounds.append(mark - far)
-            reach = max(reach, far)
-        bounds += [each.earliest - reach for each in waiting]
-        known = [bound for bound in bounds if bound is not None]
-        return min(known) if len(known) == len(bounds) else None
+        far = {other: self.plan.windows.between(stream, other) or 0 for other in self.plan.staged}
+        marks = [None if mark is None else mark - far[other] for other, mark in self._marks.items()]
+        return self._least([*marks, *(each.earliest - max(far.values()) for each in waiting)])
 
-    def _kept_ticks(
-        self, slices: tuple[Slice, ...], new: pa.RecordBatch | None, first: int | None, names: Iterator[int]
-    ) -> tuple[Slice, ...]:
-        def live(run: SortedRun) -> BoolArray:
-            return np.ones(run.rows, bool) if first is None else run.times[0] > first
+    def _least(self, times: Iterable[int | None]) -> int | None:
+        """Return the least of some times, None where one is not known."""
+        found = list(times)
+        known = [each for each in found if each is not None]
+        return min(known) if len(known) == len(found) else None
 
-        settled = LEAST if first is None else first + 1
+    def _kept_ticks(self, number: int, waiting: Sequence[Slice], names: Iterator[int]) -> tuple[Slice, ...]:
+        """Return the slices of the ticks of a window after the micro-batch."""
+        stream, new = self.plan.counted[number].stream, self._new[number]
+        settled: int | None
+        if ends_in_time(self.plan, stream):
+            first = self._needed(stream, waiting)
+            live, settled = partial(_after, first), LEAST if first is None else first + 1
+        else:
+            until = self._least([*self._marks.values(), *(each.earliest for each in waiting)])
+            live, settled = partial(self._counts, number, until), LEAST if until is None else None
         fresh = None if new is None or new.num_rows == 0 else _TICKS.sort(new)
-        change = maintain(slices, fresh, _TICKS, partial(self._load, _TICKS), live, settled, self.cutting)
+        change = maintain(
+            self._kept[number], fresh, _TICKS, partial(self._load, _TICKS), live, settled, self.cutting
+        )
         return self._written(change.stay, change.write, change.remove, _TICKS, names)
+
+    def _counts(self, number: int, until: int | None, run: SortedRun) -> BoolArray:
+        """Return which ticks may count for a row in a result whose latest time is ``until`` or later.
+
+        Those that are left are as many as a window needs to be over.
+        """
+        if until is None:
+            return np.ones(run.rows, bool)
+        times = np.maximum(run.times[0], until)
+        return _fewer(self.plan, number, self._ticks[number], run.batch, run.times[0], times)
 
     def _written(
         self,
@@ -310,6 +361,15 @@ class Waiting:
             self.store.remove(each)
         wrote = (write_slices(self.store, names, shape, run, self.cutting) for run in write)
         return (*stay, *itertools.chain(*wrote))
+
+
+def _marks(plan: PhysicalPlan, seen: Mapping[int, int]) -> dict[int, int | None]:
+    return {each: watermark(seen.get(each), plan.streams[each].delay) for each in plan.staged}
+
+
+def _after(first: int | None, run: SortedRun) -> BoolArray:
+    """Return which rows of a run are later than a time, None for all."""
+    return np.ones(run.rows, bool) if first is None else run.times[0] > first
 
 
 def _some(rows: pa.RecordBatch, chosen: BoolArray) -> Iterator[pa.RecordBatch]:

@@ -284,10 +284,12 @@ class StageLogic:
                 loaded[each.name] = read_slice(each, shape, store)
             return loaded[each.name]
 
-        waiting = None
+        waiting, keepers = None, self._keepers(writing, seen)
         if self._waits_for_counts:
             waiting = Waiting(self.plan, manifest.counted, manifest.seen, store, cutting, arrivals.spool)
-        keepers = self._keepers(writing, seen)
+            waiting.begin(arrivals.ticks, seen)
+            streams = [each.members[0] for each in self.stage.inputs]
+            keepers = [waiting.keeper(*each) for each in zip(streams, keepers, strict=True)]
         names = itertools.count(manifest.written)
         slices = [list(group) for group in manifest.slices]
         working = [
@@ -349,7 +351,7 @@ class StageLogic:
                 partners.keep_marks(change, store, names, cutting)
             wrote = (write_slices(store, names, keeper.shape, run, cutting, marks) for run in change.write)
             groups.append((*change.stay, *itertools.chain(*wrote)))
-        for rows in () if waiting is None else waiting.decide(arrivals.ticks, seen, names):
+        for rows in () if waiting is None else waiting.decide(names):
             counts.stage.add("matches", rows.num_rows)
             yield Made(rows, None)
         after = replace(

@@ -41,7 +41,8 @@ from wjoin.executor.step import StageLogic
 from wjoin.executor.workers import worker_ids
 from wjoin.grammar.join_kinds import JoinKind
 from wjoin.planner.plan.block_columns import stored_column, time_name
-from wjoin.planner.plan.edges import destinations, goes_by_key, may_lack, needed_codes
+from wjoin.planner.plan.counting import goes_by_key
+from wjoin.planner.plan.edges import destinations, may_lack, needed_codes
 from wjoin.planner.plan.physical import Join, PhysicalPlan, Stage
 from wjoin.planner.plan.shedding import Shedding
 

@@ -23,7 +23,8 @@ from wjoin.planner.explain.plan_words import (
 )
 from wjoin.planner.figures import figure
 from wjoin.planner.plan.checks import Band, Comparison, PredicateCheck, of_kind
-from wjoin.planner.plan.edges import destination, goes_by_key
+from wjoin.planner.plan.counting import ends_by_count, goes_by_key
+from wjoin.planner.plan.edges import destination
 from wjoin.planner.plan.physical import (
     Gather,
     Join,
@@ -130,6 +131,20 @@ def _counted(plan: PhysicalPlan, number: int) -> Iterator[str]:
         to = "the worker of their key" if all(goes_by_key(plan, each) for each in own) else "every worker"
         yield f"a result waits in the state until {name}'s watermark passes its latest time"
         yield f"the times of the rows of {name} go to {to}, and are kept as long as a result can ask for them"
+
+
+def later_rows(plan: PhysicalPlan, stream: int) -> str:
+    """Return how many later rows end the time for which a row of a stream is kept, empty where time does."""
+    alternatives = [
+        " or ".join(
+            f"{'a later row' if window.rows == 1 else f'{window.rows} later rows'} of it"
+            f"{' with the same key' if window.key is not None else ''}"
+            f"{f' with {window.condition}' if window.condition else ''}"
+            for window in (plan.counted[number] for number in own)
+        )
+        for own in ends_by_count(plan, stream)
+    ]
+    return " and ".join(dict.fromkeys(alternatives))
 
 
 def _decided(plan: PhysicalPlan, each: StageEdge, rule: Retention) -> str:

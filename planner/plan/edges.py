@@ -4,11 +4,10 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from wjoin.grammar.join_kinds import JoinKind
-from wjoin.parts.routes.hash_route import HashRoute
 from wjoin.planner.plan.block_columns import code_name, meeting_name, stored_column, time_name
 from wjoin.planner.plan.checks import Operand
+from wjoin.planner.plan.counting import key_columns
 from wjoin.planner.plan.physical import (
-    CountedWindow,
     Join,
     Joined,
     Output,
@@ -143,21 +142,6 @@ def _output_columns(plan: PhysicalPlan, output: Output) -> Iterator[str]:
         yield from (time_name(stream) for stream in plan.staged)
     for window in plan.counted:
         yield from key_columns(plan, window)
-
-
-def key_columns(plan: PhysicalPlan, window: CountedWindow) -> tuple[str, ...]:
-    """Return the names of the block columns whose values tell the key of a row that a window counts by."""
-    if window.key is None:
-        return ()
-    code = plan.streams[window.stream].codes[window.key]
-    if code.exact:
-        return (code_name(window.stream, window.key),)
-    return tuple(stored_column(plan, window.stream, number).name for number in code.verify)
-
-
-def goes_by_key(plan: PhysicalPlan, window: CountedWindow) -> bool:
-    """Return whether all results with rows of one key are made by the worker that its code tells."""
-    return window.key is not None and plan.stages[-1].placement.route == HashRoute.name
 
 
 def _columns(plan: PhysicalPlan, stage: Stage, place: int, read: set[str]) -> tuple[str, ...]:

@@ -115,7 +115,7 @@ def window_graph(
     for terms in conjunctions:
         edges = tuple(each for each in terms if isinstance(each, Edge))
         counted = tuple(dict.fromkeys(each for each in terms if isinstance(each, RowsTerm)))
-        if must_connect:
+        if must_connect and not _ends_by_count(counted, names, timeless):
             which = "an alternative of " if conjunctions[1:] else ""
             _check_connected(edges, names, timeless, static, condition.span, which)
         cycle = negative_cycle(edges, len(names))
@@ -369,6 +369,11 @@ def _contradiction(cycle: Sequence[Edge], names: Sequence[str], kind: TimeKind) 
     for edge in cycle:
         span = span.cover(edge.span)
     return WJoinError("WJ302", message, span=span)
+
+
+def _ends_by_count(counted: Sequence[RowsTerm], names: Sequence[str], timeless: Collection[int]) -> bool:
+    """Return whether no row of any stream need be kept forever, whatever the windows in time."""
+    return {*range(len(names))} <= {*timeless, *(each.stream for each in counted)}
 
 
 def _check_connected(

@@ -18,7 +18,8 @@ from wjoin.executor.step import Made, StageLogic
 from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.parts.kernels.runs import int64_view
 from wjoin.planner.plan.block_columns import time_name
-from wjoin.planner.plan.edges import goes_by_key, reached_by
+from wjoin.planner.plan.counting import goes_by_key
+from wjoin.planner.plan.edges import reached_by
 from wjoin.planner.plan.physical import PhysicalPlan
 from wjoin.udfs.predicate import Predicate
 

@@ -49,16 +49,17 @@ class Counted:
 
 @dataclass(frozen=True)
 class Alternative:
-    """Windows in time to the first stream, by the other ones, and windows of rows."""
+    """Windows in time to the first stream, by the other ones, None for any time; and windows of rows."""
 
-    near: Sequence[tuple[int, int]]
+    near: Sequence[tuple[int, int] | None]
     counted: Sequence[Counted]
 
     @property
     def text(self) -> str:
         terms = [
-            f"WINDOW (A, {name}) BETWEEN {low} SECONDS AND {high} SECONDS"
-            for name, (low, high) in zip(NAMES[1:], self.near, strict=False)
+            f"WINDOW (A, {name}) BETWEEN {near[0]} SECONDS AND {near[1]} SECONDS"
+            for name, near in zip(NAMES[1:], self.near, strict=False)
+            if near is not None
         ]
         return " AND ".join([*terms, *(each.text for each in self.counted)])
 
@@ -93,13 +94,19 @@ class Case:
 def cases(draw: st.DrawFn) -> Case:
     count = draw(st.integers(2, 3))
 
+    without_time = draw(st.integers(0, 3)) == 0
+
     def alternative() -> Alternative:
-        near = []
+        near: list[tuple[int, int] | None] = []
         for _ in range(count - 1):
             low = draw(st.integers(-6, 6))
-            near.append((low, low + draw(st.integers(0, 8))))
+            free = without_time and draw(st.booleans())
+            near.append(None if free else (low, low + draw(st.integers(0, 8))))
         terms = st.builds(Counted, st.integers(0, count - 1), st.integers(0, 3), st.booleans())
-        return Alternative(near, draw(st.lists(terms, max_size=2)))
+        counted = draw(st.lists(terms, max_size=2))
+        if None in near:
+            counted += [Counted(n, draw(st.integers(0, 3)), draw(st.booleans())) for n in range(count)]
+        return Alternative(near, counted)
 
     alternatives = [alternative() for _ in range(draw(st.integers(1, 2)))]
     if not any(each.counted for each in alternatives):
@@ -113,6 +120,7 @@ def cases(draw: st.DrawFn) -> Case:
             for time, key, mark in draw(st.lists(drawn, max_size=5))
         ]
 
+    plans = ["MULTIWAY", "PSP", "ATR", "CTR"] if count == 2 and not without_time else ["MULTIWAY"]
     return Case(
         alternatives,
         [draw(st.integers(0, 8)) for _ in range(count)],
@@ -120,9 +128,9 @@ def cases(draw: st.DrawFn) -> Case:
         draw(st.booleans()),
         {
             "PASSES": draw(st.sampled_from(["HULL", "UNION"])),
-            "BOUNDS": draw(st.sampled_from(["EXACT", "LCA", "GCA"])),
+            "BOUNDS": draw(st.sampled_from(["EXACT", "LCA", "GCA"][: 1 if without_time else 3])),
             "ALGORITHM": draw(st.sampled_from(["HW", "MW", "NLW", "ADAPTIVE"])),
-            "PLAN": draw(st.sampled_from(["MULTIWAY", "PSP", "ATR", "CTR"][: 4 if count == 2 else 1])),
+            "PLAN": draw(st.sampled_from(plans)),
         },
     )
 
@@ -169,8 +177,8 @@ class Oracle:
         latest = max(row[1] for row in tuple_)
         for each in self.case.alternatives:
             near = all(
-                low <= row[1] - tuple_[0][1] <= high
-                for row, (low, high) in zip(tuple_[1:], each.near, strict=True)
+                near is None or near[0] <= row[1] - tuple_[0][1] <= near[1]
+                for row, near in zip(tuple_[1:], each.near, strict=True)
             )
             if near and all(
                 (ended or latest < self.mark(term.stream))
@@ -223,3 +231,17 @@ def test_every_result_comes_once_in_the_micro_batch_that_decides_it(partitions: 
                 worker.manifest = written_manifest(worker.manifest.encode())
 
     run()
+
+
+@pytest.mark.parametrize("per_key", [False, True])
+def test_rows_that_no_window_in_time_ends_are_kept_until_enough_later_ones_have_come(per_key: bool) -> None:
+    counted = [Counted(0, 3, per_key), Counted(1, 2, per_key)]
+    plan = Case([Alternative([None], counted)], [4, 2], [], False, {}).plan
+    workers = LocalWorkers(plan, 2)
+    for step in range(60):
+        rows = [(each, 5 * step + each, each % 2, False) for each in range(5)]
+        workers.run({stream: block(plan, stream, rows) for stream in (0, 1)}, Counts())
+    # By key each of two has so many, and those of the last micro-batches.
+    assert workers.state_rows < 60
+    counts = (group for worker in workers._stages[0] for group in worker.manifest.counted)
+    assert max(sum(each.rows for each in group) for group in counts) < 60

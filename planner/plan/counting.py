@@ -1,0 +1,36 @@
+"""What follows from the windows of rows of a plan: by which columns they count, what ends with a count."""
+
+from wjoin.parts.routes.hash_route import HashRoute
+from wjoin.planner.plan.block_columns import code_name, stored_column
+from wjoin.planner.plan.physical import CountedWindow, PhysicalPlan
+
+
+def key_columns(plan: PhysicalPlan, window: CountedWindow) -> tuple[str, ...]:
+    """Return the names of the block columns whose values tell the key of a row that a window counts by."""
+    if window.key is None:
+        return ()
+    code = plan.streams[window.stream].codes[window.key]
+    if code.exact:
+        return (code_name(window.stream, window.key),)
+    return tuple(stored_column(plan, window.stream, number).name for number in code.verify)
+
+
+def goes_by_key(plan: PhysicalPlan, window: CountedWindow) -> bool:
+    """Return whether all results with rows of one key are made by the worker that its code tells."""
+    return window.key is not None and plan.stages[-1].placement.route == HashRoute.name
+
+
+def ends_in_time(plan: PhysicalPlan, stream: int) -> bool:
+    """Return whether windows in time say how long every row of a stream is kept."""
+    return all(plan.windows.between(stream, other) is not None for other in plan.staged)
+
+
+def ends_by_count(plan: PhysicalPlan, stream: int) -> tuple[tuple[int, ...], ...]:
+    """Return by alternative the windows of rows of which one must be over for a row to be in no result.
+
+    Nothing where windows in time say how long the rows of the stream are kept, or an alternative has none.
+    """
+    own = tuple(
+        tuple(number for number in asked if plan.counted[number].stream == stream) for asked in plan.asked
+    )
+    return () if ends_in_time(plan, stream) or not all(own) else own
