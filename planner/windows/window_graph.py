@@ -117,7 +117,7 @@ def window_graph(
         counted = tuple(dict.fromkeys(each for each in terms if isinstance(each, RowsTerm)))
         if must_connect and not _ends_by_count(counted, names, timeless):
             which = "an alternative of " if conjunctions[1:] else ""
-            _check_connected(edges, names, timeless, static, condition.span, which)
+            _check_connected(edges, names, timeless, static, condition.span, which, counted)
         cycle = negative_cycle(edges, len(names))
         if cycle:
             contradictory += 1
@@ -383,6 +383,7 @@ def _check_connected(
     static: Collection[int],
     span: Span,
     which: str,
+    counted: Sequence[RowsTerm] = (),
 ) -> None:
     first = next(number for number in range(len(names)) if number not in timeless)
     part = [first if number in timeless else number for number in range(len(names))]
@@ -399,6 +400,8 @@ def _check_connected(
     message = f"{which}the windows {verb} not connect all streams: {' and '.join(groups)} are apart"
     one, other = (names[part.index(each)] for each in list(dict.fromkeys(part))[:2])
     help = f"add a window between the parts, for example WINDOW ({one}, {other}) = …"
+    if counted:
+        help += ", or one of rows for every stream"
     tables = [names[number] for number in static if all(each in static for each in _part_of(part, number))]
     if tables:
         help += f"; {tables[0]}, a table, needs none in a subquery without its time column"
