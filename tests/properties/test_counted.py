@@ -4,7 +4,7 @@ The model knows nothing of stages, ticks or slices: it counts the rows that were
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,8 +19,11 @@ from tests.properties.test_outer import Stamped
 from wjoin.executor.counts import Counts
 from wjoin.executor.state.manifest import written_manifest
 from wjoin.executor.stretches import STRETCH_BYTES
+from wjoin.joins.delays import output_delay
 from wjoin.planner.plan.block_columns import stored_column
 from wjoin.planner.plan.physical import PhysicalPlan
+from wjoin.planner.plan.to_come import least_to_come
+from wjoin.planner.planning import PlannedSelect
 
 SECOND = 1_000_000
 NAMES = "ABC"
@@ -75,7 +78,7 @@ class Case:
     settings: Mapping[str, str]
 
     @property
-    def plan(self) -> PhysicalPlan:
+    def planned(self) -> PlannedSelect:
         items = [
             f"{n} WATERMARK ts DELAY OF INTERVAL {d} SECONDS AS {n}"
             for n, d in zip(NAMES, self.delays, strict=False)
@@ -87,7 +90,7 @@ class Case:
                 WHERE {" AND ".join(f"A.k = {n}.k" for n in others)}""",
             [stream_of({"n": "bigint", "k": "bigint", "m": "boolean"})] * len(self.delays),
             self.settings,
-        ).physical
+        )
 
 
 @st.composite
@@ -148,6 +151,12 @@ class Oracle:
         self.seen = [None] * len(self.case.delays)
         self.rows = [[] for _ in self.case.delays]
 
+    def rows_of(self, results: Iterable[Result]) -> Iterator[tuple[Row, ...]]:
+        """Yield the rows of results."""
+        known = [{row[0]: row for row in rows} for rows in self.rows]
+        for each in results:
+            yield tuple(own[number] for own, number in zip(known, each, strict=True))
+
     def mark(self, stream: int) -> float:
         seen = self.seen[stream]
         return float("-inf") if seen is None else seen - self.case.delays[stream]
@@ -197,6 +206,31 @@ class Oracle:
         )
 
 
+@dataclass
+class Told:
+    """What is told of the times of results to come: how far they may be behind, and the least MATCH_TIME."""
+
+    planned: PlannedSelect
+    least: int | None = None
+    greatest: int | None = None
+    latest: int | None = None
+
+    def check(self, results: Sequence[Sequence[int]]) -> None:
+        """Check the event times of the results of a micro-batch, in seconds."""
+        behind, all_behind = self.planned.output.match_delay, output_delay(self.planned)
+        for times in results:
+            assert self.least is None or max(times) * SECOND >= self.least
+            assert behind is None or self.latest is None or self.latest - max(times) <= behind // SECOND
+            assert (
+                all_behind is None
+                or self.greatest is None
+                or self.greatest - min(times) <= all_behind // SECOND
+            )
+        for times in results:
+            self.latest = max(times) if self.latest is None else max(self.latest, *times)
+        self.greatest = self.latest
+
+
 def block(plan: PhysicalPlan, stream: int, rows: Sequence[Row]) -> pa.RecordBatch:
     number, time, key, mark = (np.array(each) for each in zip(*rows, strict=True))
     return block_of(plan, stream, {"n": number, "ts": time * SECOND, "k": key, "m": mark})
@@ -217,8 +251,9 @@ def test_every_result_comes_once_in_the_micro_batch_that_decides_it(partitions: 
 
     @given(cases())
     def run(case: Case) -> None:
-        plan = case.plan
-        workers, oracle = LocalWorkers(plan, partitions, stretch), Oracle(case)
+        planned = case.planned
+        plan = planned.physical
+        workers, oracle, told = LocalWorkers(plan, partitions, stretch), Oracle(case), Told(planned)
         for worker in workers._stages[0]:
             worker.store = Stamped()
         for number, batch in enumerate(case.batches):
@@ -226,6 +261,8 @@ def test_every_result_comes_once_in_the_micro_batch_that_decides_it(partitions: 
             blocks = {stream: block(plan, stream, rows) for stream, rows in enumerate(batch) if rows}
             found = found_in(plan, workers.run(blocks, Counts(), ended=ended))
             assert found == oracle.take(batch, ended=ended)
+            told.check([[row[1] for row in each] for each in oracle.rows_of(found)])
+            told.least = least_to_come(plan, workers.manifest(0).seen)
             # As after a restart.
             for worker in workers._stages[0]:
                 worker.manifest = written_manifest(worker.manifest.encode())
@@ -236,7 +273,7 @@ def test_every_result_comes_once_in_the_micro_batch_that_decides_it(partitions: 
 @pytest.mark.parametrize("per_key", [False, True])
 def test_rows_that_no_window_in_time_ends_are_kept_until_enough_later_ones_have_come(per_key: bool) -> None:
     counted = [Counted(0, 3, per_key), Counted(1, 2, per_key)]
-    plan = Case([Alternative([None], counted)], [4, 2], [], False, {}).plan
+    plan = Case([Alternative([None], counted)], [4, 2], [], False, {}).planned.physical
     workers = LocalWorkers(plan, 2)
     for step in range(60):
         rows = [(each, 5 * step + each, each % 2, False) for each in range(5)]

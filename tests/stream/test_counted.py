@@ -12,6 +12,7 @@ import wjoin
 from tests.stream.test_outer_joins import end, on_time
 from tests.stream.test_statement_sets import Streams
 from tests.tiers import tiers
+from wjoin.grammar.errors import WJoinError
 
 NEAR = "B.n - A.n BETWEEN -4 AND 12"
 WINDOW = "WINDOW (A, B) BETWEEN -4 AND 12"
@@ -61,6 +62,12 @@ STATEMENTS = {
         f"""SELECT A.n, B.n FROM one A, two B WHERE B.n - A.n BETWEEN 0 AND 6 AND A.v < B.v
             AND {later("one", "A")} < 4""",
     ),
+    "no_time": (
+        """SELECT A.n AS a, B.n AS b FROM one A, two B WINDOW A = 3 ROWS PER KEY AND WINDOW B = 12 ROWS
+           WHERE A.k = B.k""",
+        f"""SELECT A.n, B.n FROM one A, two B WHERE A.k = B.k
+            AND {later("one", "A", "x.k = A.k")} < 3 AND {later("two", "B")} < 12""",
+    ),
     "three": (
         """SELECT A.n AS a, B.n AS b, C.n AS c FROM one A, two B, three C
            WINDOW = 6 AND WINDOW B = 2 ROWS PER KEY AND WINDOW C SINCE (C.v = 9)
@@ -109,9 +116,14 @@ def test_all_windows_of_rows_of_streams(streams: Streams, home: str, names: list
         streams.session.run_script(script, checkpoint=str(streams.root / "checkpoints"))
     first = names[0]
     assert streams.found(first) < streams.expected(STATEMENTS[first][1])
-    end(streams)
-    streams.session.run_script(script, checkpoint=str(streams.root / "checkpoints"))
+    if home == "spark":
+        end(streams)
+    complete = home == "files"
+    streams.session.run_script(script, complete=complete, checkpoint=str(streams.root / "checkpoints"))
     assert_as_duckdb(streams, names)
+    with pytest.raises(WJoinError, match="windows of rows") as refused:
+        streams.session.repartition(script, str(streams.root / "checkpoints"), str(streams.root / "more"), 3)
+    assert refused.value.code == "WJ711"
 
 
 @pytest.mark.parametrize("name", tiers(STATEMENTS, long=[*STATEMENTS][2:]))
