@@ -10,7 +10,7 @@ the state with all its columns, in the order of its latest time.
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -93,8 +93,34 @@ def _together(ticks: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict({**columns, _ROWS: found.column(f"{_ROWS}_sum").combine_chunks()})
 
 
+@dataclass(frozen=True)
+class Ticks:
+    """The ticks of a window that have come, by keys where it counts by key; in any order."""
+
+    rows: pa.RecordBatch | None
+
+    @classmethod
+    def of(cls, pieces: Sequence[pa.RecordBatch]) -> "Ticks":
+        """Return those of some pieces."""
+        return cls(concatenate(list(pieces)) if pieces else None)
+
+    @cached_property
+    def by_time(self) -> tuple[Int64Array, Int64Array]:
+        """Their times ascending, and how many rows there are before each; one number more."""
+        if self.rows is None:
+            return np.zeros(0, np.int64), np.zeros(1, np.int64)
+        times, counts = (int64_view(self.rows.column(name)) for name in (_TIME, _ROWS))
+        order = np.argsort(times)
+        return times[order], np.concatenate([[0], np.cumsum(counts[order])])
+
+
+def all_ticks(plan: PhysicalPlan, told: Mapping[int, Sequence[pa.RecordBatch]]) -> list[Ticks]:
+    """Return the ticks of each window, of those that have come by the numbers of the windows."""
+    return [Ticks.of(told.get(number, ())) for number in range(len(plan.counted))]
+
+
 def decided(
-    plan: PhysicalPlan, ticks: Sequence[pa.RecordBatch | None], rows: pa.RecordBatch, marks: Marks | None
+    plan: PhysicalPlan, ticks: Sequence[Ticks], rows: pa.RecordBatch, marks: Marks | None
 ) -> tuple[BoolArray, BoolArray]:
     """Return which results are known to be inside one of the alternatives, and which to be outside of all.
 
@@ -125,7 +151,7 @@ def _latest(rows: pa.RecordBatch, plan: PhysicalPlan) -> Int64Array:
 def _fewer(
     plan: PhysicalPlan,
     number: int,
-    ticks: pa.RecordBatch | None,
+    ticks: Ticks,
     rows: pa.RecordBatch,
     since: Int64Array,
     until: Int64Array,
@@ -135,10 +161,18 @@ def _fewer(
     ``rows`` have the keys by which they are counted: results or other rows of a block, or ticks.
     """
     window = plan.counted[number]
-    if ticks is None or ticks.num_rows == 0:
+    if window.key is None:
+        at, before = ticks.by_time
+        last, first = (before[np.searchsorted(at, each, side="right")] for each in (until, since))
+        return np.asarray(last - first < window.rows)
+    if ticks.rows is None or ticks.rows.num_rows == 0:
         return np.ones(len(since), bool)
-    at, counts = int64_view(ticks.column(_TIME)), int64_view(ticks.column(_ROWS))
-    own, asked = _identities(_keys(plan, window, ticks), _keys(plan, window, rows), (len(at), len(since)))
+    at, counts = int64_view(ticks.rows.column(_TIME)), int64_view(ticks.rows.column(_ROWS))
+    sizes = len(at), len(since)
+    own, asked = _identities(_keys(plan, window, ticks.rows), _keys(plan, window, rows), sizes)
+    if len(at) > len(since):
+        meant = np.isin(own, asked)
+        at, counts, own = at[meant], counts[meant], own[meant]
     size = len(at)
     times, keys = np.concatenate([at, since, until]), np.concatenate([own, asked, asked])
     # Of one time the ticks come first.
@@ -202,7 +236,7 @@ class Waiting:
     after: tuple[tuple[Slice, ...], ...] = ()
     _marks: Marks = field(default_factory=dict)
     _new: list[pa.RecordBatch | None] = field(default_factory=list)
-    _ticks: list[pa.RecordBatch | None] = field(default_factory=list)
+    _ticks: list[Ticks] = field(default_factory=list)
     _found: list[pa.RecordBatch] = field(default_factory=list)
     _bytes: int = 0
 
@@ -211,7 +245,8 @@ class Waiting:
         the micro-batch."""
         self._marks = _marks(self.plan, seen)
         self._new = [self._on_time(number, told.get(number, ())) for number in range(len(self.plan.counted))]
-        self._ticks = [self._all_ticks(*each) for each in zip(self._kept, self._new, strict=True)]
+        for slices, new in zip(self._kept, self._new, strict=True):
+            self._ticks.append(Ticks.of([*map(self.store.load, slices), *([] if new is None else [new])]))
 
     def keeper(self, stream: int, keeper: Keeper) -> Keeper:
         """Return how the rows of a stream are kept.
@@ -288,11 +323,6 @@ class Waiting:
             ticks = ticks.filter(pa.array(int64_view(ticks.column(_TIME)) >= mark))
         return _together(ticks)
 
-    def _all_ticks(self, slices: Sequence[Slice], new: pa.RecordBatch | None) -> pa.RecordBatch | None:
-        """Return all ticks of a window, None where there are none."""
-        found = [*map(self.store.load, slices), *([] if new is None else [new])]
-        return concatenate(found) if found else None
-
     def _load(self, shape: RunShape, each: Slice) -> SortedRun:
         return read_slice(each, shape, self.store)
 
@@ -326,28 +356,25 @@ class Waiting:
     def _kept_ticks(self, number: int, waiting: Sequence[Slice], names: Iterator[int]) -> tuple[Slice, ...]:
         """Return the slices of the ticks of a window after the micro-batch."""
         stream, new = self.plan.counted[number].stream, self._new[number]
-        settled: int | None
-        if ends_in_time(self.plan, stream):
-            first = self._needed(stream, waiting)
-            live, settled = partial(_after, first), LEAST if first is None else first + 1
-        else:
-            until = self._least([*self._marks.values(), *(each.earliest for each in waiting)])
-            live, settled = partial(self._counts, number, until), LEAST if until is None else None
+        until = self._least([*self._marks.values(), *(each.earliest for each in waiting)])
+        first = self._needed(stream, waiting) if ends_in_time(self.plan, stream) else None
+        live, settled = partial(self._counts, number, until, first), LEAST if until is None else None
         fresh = None if new is None or new.num_rows == 0 else _TICKS.sort(new)
         change = maintain(
             self._kept[number], fresh, _TICKS, partial(self._load, _TICKS), live, settled, self.cutting
         )
         return self._written(change.stay, change.write, change.remove, _TICKS, names)
 
-    def _counts(self, number: int, until: int | None, run: SortedRun) -> BoolArray:
+    def _counts(self, number: int, until: int | None, first: int | None, run: SortedRun) -> BoolArray:
         """Return which ticks may count for a row in a result whose latest time is ``until`` or later.
 
-        Those that are left are as many as a window needs to be over.
+        Those that are left are as many as a window needs to be over. ``first``: as ``_needed`` says.
         """
+        times = run.times[0]
         if until is None:
             return np.ones(run.rows, bool)
-        times = np.maximum(run.times[0], until)
-        return _fewer(self.plan, number, self._ticks[number], run.batch, run.times[0], times)
+        count = _fewer(self.plan, number, self._ticks[number], run.batch, times, np.maximum(times, until))
+        return count if first is None else count & (times > first)
 
     def _written(
         self,
@@ -365,11 +392,6 @@ class Waiting:
 
 def _marks(plan: PhysicalPlan, seen: Mapping[int, int]) -> dict[int, int | None]:
     return {each: watermark(seen.get(each), plan.streams[each].delay) for each in plan.staged}
-
-
-def _after(first: int | None, run: SortedRun) -> BoolArray:
-    """Return which rows of a run are later than a time, None for all."""
-    return np.ones(run.rows, bool) if first is None else run.times[0] > first
 
 
 def _some(rows: pa.RecordBatch, chosen: BoolArray) -> Iterator[pa.RecordBatch]:

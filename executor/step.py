@@ -16,7 +16,7 @@ import pyarrow as pa
 from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.blocks import concatenate
 from wjoin.executor.combinations import Assembler, Combinations
-from wjoin.executor.counted import Waiting, decided
+from wjoin.executor.counted import Ticks, Waiting, all_ticks, decided
 from wjoin.executor.counts import Counts, count_spread, count_state
 from wjoin.executor.gathering import Pieces
 from wjoin.executor.lacking import THERE, Lacking
@@ -202,7 +202,7 @@ class StageLogic:
 
     def batch(self, arrivals: Arrivals, counts: Counts) -> Iterator[Made]:
         """Yield the results over complete inputs: no state, nothing is late."""
-        logic = self._with(self.stage.kernels[0])
+        logic, ticks = self._with(self.stage.kernels[0]), all_ticks(self.plan, arrivals.ticks)
         working: list[list[SortedRun]] = [[] for _ in logic.stage.inputs]
         for stretch in stretches(arrivals.blocks, logic.shapes, self.stretch, arrivals.spool):
             if stretch.later is not None and not logic.plan.streaming:
@@ -214,19 +214,15 @@ class StageLogic:
                 logic = self._suited(logic, new)
                 new = logic._arranged(new, known)
             for made in logic._results(working, new, counts):
-                yield from logic._counted(made, arrivals, counts)
+                yield from logic._counted(made, ticks, counts)
             if stretch.later is not None:
                 working = logic._working(working, new.stored, stretch.later, arrivals.spool)
 
-    def _counted(self, made: Made, arrivals: Arrivals, counts: Counts) -> Iterator[Made]:
+    def _counted(self, made: Made, ticks: Sequence[Ticks], counts: Counts) -> Iterator[Made]:
         """Yield results over complete inputs that are inside the windows of rows."""
         if not self._waits_for_counts:
             yield made
             return
-        ticks = [
-            concatenate(arrivals.ticks[number]) if number in arrivals.ticks else None
-            for number in range(len(self.plan.counted))
-        ]
         inside, _ = decided(self.plan, ticks, made.rows, None)
         rows = made.rows.filter(pa.array(inside))
         counts.stage.add("matches", rows.num_rows)
