@@ -114,8 +114,9 @@ def _of_counted(plan: PhysicalPlan, text: Callable[[str], str]) -> dict[str, Any
     if not plan.counted:
         return {}
     counted = [[each.stream, each.rows, text(each.condition), each.key] for each in plan.counted]
-    of = [[[*row] for row in windows.tables[Clock.TIME]] for windows in plan.branches]
-    return {"counted": counted, "asked": [list(each) for each in plan.asked], "alternatives": of}
+    windows = [[[*row] for row in each.tables[Clock.TIME]] for each in plan.branches or (plan.windows,)]
+    alternatives = zip(windows, map(list, plan.asked), strict=True)
+    return {"counted": counted, "alternatives": sorted(map(list, alternatives), key=str)}
 
 
 def _in_hops(stage: Stage, place: int) -> dict[str, Any]:

@@ -58,9 +58,11 @@ def counted_windows(
     terms = rows_terms(planning)
     if not terms:
         return (), ()
-    counted = tuple(_counted(planning, each, stages, scans) for each in terms)
-    asked = (tuple(map(terms.index, branch.counted)) for branch in planning.graph.branches)
-    return counted, tuple(asked)
+    made = {each: _counted(planning, each, stages, scans) for each in terms}
+    # The state has them in the same order, however the statement is spelled.
+    counted = sorted({*made.values()}, key=lambda each: (each.stream, each.rows, each.key or 0, str(each)))
+    asked = (sorted({counted.index(made[each]) for each in one.counted}) for one in planning.graph.branches)
+    return tuple(counted), tuple(map(tuple, asked))
 
 
 def _counted(

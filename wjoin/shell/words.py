@@ -22,10 +22,10 @@ _UNITS = ("SECONDS", "MINUTES", "HOURS", "DAYS", "WEEKS", "MILLISECONDS", "MICRO
 _VALUES = sorted({value for values in HINTS.values() for value in values})
 
 _ALSO_NAMES = (
-    *("ADD", "COMMIT", "EVERY", "EXECUTE", "FAILURE", "GRACE", "HISTORY", "KEEP", "OTHERS", "RETAIN"),
-    "STATEMENT",
+    *("ADD", "COMMIT", "EVERY", "EXECUTE", "FAILURE", "GRACE", "HISTORY", "KEEP", "KEY", "OTHERS", "PER"),
+    *("RETAIN", "SINCE", "STATEMENT"),
 )
-"""Words of statement sets and of sinks, which as names need no quotes."""
+"""Words of statement sets, of sinks and of windows of rows, which as names need no quotes."""
 
 WORDS = (*sorted(KEYWORDS), *_ALSO_NAMES, *_UNITS, *HINTS, SHIP, *_VALUES)
 """The words that are completed: keywords, units of time, hints and their values."""
