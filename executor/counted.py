@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from wjoin.executor.blocks import concatenate, stable
 from wjoin.executor.spool import Spool
-from wjoin.executor.state.kept_rows import Keeper, watermark
+from wjoin.executor.state.kept_rows import Keeper, kept, watermark
 from wjoin.executor.state.slices import Slice, SliceStore, maintain, read_slice, write_slices
 from wjoin.executor.state.writing import Cutting
 from wjoin.executor.windows import Times, within
@@ -36,7 +36,7 @@ from wjoin.parts.kernels.runs import (
 from wjoin.parts.routes.hash_route import HashRoute
 from wjoin.planner.plan.block_columns import counted_name, time_name
 from wjoin.planner.plan.counting import ends_by_count, ends_in_time, key_columns
-from wjoin.planner.plan.physical import CountedWindow, PhysicalPlan
+from wjoin.planner.plan.physical import CountedWindow, PhysicalPlan, Retention
 
 Marks = Mapping[int, int | None]
 """The watermarks of streams, None before the first row."""
@@ -259,19 +259,18 @@ class Waiting:
         if not ends or until is None:
             return keeper
 
+        others = [each for each in self.plan.staged if each != stream]
+
         def live(run: SortedRun) -> BoolArray:
-            times = np.full(run.rows, until, np.int64)
-            inside = [
-                np.logical_and.reduce(
-                    [
-                        _fewer(self.plan, number, self._ticks[number], run.batch, run.times[0], times)
-                        for number in own
-                    ]
-                )
-                for own in ends
-            ]
-            kept: BoolArray = keeper.live(run) & np.logical_or.reduce(inside)
-            return kept
+            found, (times, *_) = np.zeros(run.rows, bool), run.times
+            for windows, own in ends:
+                rules = [Retention(each, ((stream, windows.between(stream, each)),)) for each in others]
+                inside = kept(rules, {stream: times}, self._marks)
+                for number in own:
+                    ticks = self._ticks[number]
+                    inside &= _fewer(self.plan, number, ticks, run.batch, times, np.full(run.rows, until))
+                found |= inside
+            return found & keeper.live(run)
 
         return Keeper(keeper.shape, live, None)
 
@@ -305,8 +304,8 @@ class Waiting:
         change = maintain(waiting, fresh, _WAITING, load, live, self._settled(marks), self.cutting, leaving)
         yield from left
         groups = [self._written(change.stay, change.write, change.remove, _WAITING, names)]
-        kept = [self._kept_ticks(number, groups[0], names) for number in range(len(ticks))]
-        self.after = (groups[0], *kept)
+        groups += [self._kept_ticks(number, groups[0], names) for number in range(len(ticks))]
+        self.after = tuple(groups)
 
     @property
     def _kept(self) -> Sequence[tuple[Slice, ...]]:

@@ -87,8 +87,9 @@ class Pack:
                 yield messages.batch(list(self._anywhere(late, Role.LATE)))
         for number, by_key in self.counting.items():
             ticks = told_ticks(self.plan, number, batch, times)
-            for workers, share in shares(ticks, self.router.workers, by_key=by_key):
-                yield messages.batch(list(messages.ticks(workers, number, share)))
+            parts = shares(ticks, self.router.workers, by_key=by_key)
+            sent = [each for workers, rows in parts for each in messages.ticks(workers, number, rows)]
+            yield messages.batch(sent)
         joinable = self._joinable(batch, block)
         everything = pc.all(joinable).as_py() is not False
         kept = block if everything else block.filter(joinable)

@@ -142,7 +142,8 @@ def later_rows(plan: PhysicalPlan, stream: int) -> str:
             f"{f' with {window.condition}' if window.condition else ''}"
             for window in (plan.counted[number] for number in own)
         )
-        for own in ends_by_count(plan, stream)
+        or "the end of its window in time"
+        for _, own in ends_by_count(plan, stream)
     ]
     return " and ".join(dict.fromkeys(alternatives))
 

@@ -3,6 +3,7 @@
 from wjoin.parts.routes.hash_route import HashRoute
 from wjoin.planner.plan.block_columns import code_name, stored_column
 from wjoin.planner.plan.physical import CountedWindow, PhysicalPlan
+from wjoin.planner.windows.bounds import Windows
 
 
 def key_columns(plan: PhysicalPlan, window: CountedWindow) -> tuple[str, ...]:
@@ -20,17 +21,20 @@ def goes_by_key(plan: PhysicalPlan, window: CountedWindow) -> bool:
     return window.key is not None and plan.stages[-1].placement.route == HashRoute.name
 
 
-def ends_in_time(plan: PhysicalPlan, stream: int) -> bool:
-    """Return whether windows in time say how long every row of a stream is kept."""
-    return all(plan.windows.between(stream, other) is not None for other in plan.staged)
+def ends_in_time(plan: PhysicalPlan, stream: int, windows: Windows | None = None) -> bool:
+    """Return whether windows in time, those of the plan or others, say how long a row of a stream is kept."""
+    return all((windows or plan.windows).between(stream, other) is not None for other in plan.staged)
 
 
-def ends_by_count(plan: PhysicalPlan, stream: int) -> tuple[tuple[int, ...], ...]:
-    """Return by alternative the windows of rows of which one must be over for a row to be in no result.
+def ends_by_count(plan: PhysicalPlan, stream: int) -> tuple[tuple[Windows, tuple[int, ...]], ...]:
+    """Return by alternative the windows in time, and of rows, that end the time for which a row is kept.
 
-    Nothing where windows in time say how long the rows of the stream are kept, or an alternative has none.
+    Nothing where those in time of the whole plan do, or where those of an alternative do not.
     """
+    if not plan.counted or ends_in_time(plan, stream):
+        return ()
     own = tuple(
-        tuple(number for number in asked if plan.counted[number].stream == stream) for asked in plan.asked
+        (windows, tuple(number for number in asked if plan.counted[number].stream == stream))
+        for windows, asked in zip(plan.branches or (plan.windows,), plan.asked, strict=True)
     )
-    return () if ends_in_time(plan, stream) or not all(own) else own
+    return own if all(counted or ends_in_time(plan, stream, windows) for windows, counted in own) else ()

@@ -271,9 +271,12 @@ def test_every_result_comes_once_in_the_micro_batch_that_decides_it(partitions: 
 
 
 @pytest.mark.parametrize("per_key", [False, True])
-def test_rows_that_no_window_in_time_ends_are_kept_until_enough_later_ones_have_come(per_key: bool) -> None:
+@pytest.mark.parametrize("others", [[], [Alternative([(-3, 8)], [Counted(0, 2)])]], ids=["alone", "either"])
+def test_rows_that_no_window_in_time_ends_are_kept_until_enough_later_ones_have_come(
+    others: list[Alternative], per_key: bool
+) -> None:
     counted = [Counted(0, 3, per_key), Counted(1, 2, per_key)]
-    plan = Case([Alternative([None], counted)], [4, 2], [], False, {}).planned.physical
+    plan = Case([Alternative([None], counted), *others], [4, 2], [], False, {}).planned.physical
     workers = LocalWorkers(plan, 2)
     for step in range(60):
         rows = [(each, 5 * step + each, each % 2, False) for each in range(5)]
