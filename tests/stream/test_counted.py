@@ -100,7 +100,7 @@ def assert_as_duckdb(streams: Streams, names: list[str]) -> None:
 @pytest.mark.parametrize(
     ("home", "names"),
     [
-        ("files", ["per_key", "since"]),
+        ("files", ["per_key"]),
         pytest.param("files", list(STATEMENTS), marks=pytest.mark.long),
         pytest.param("spark", list(STATEMENTS), marks=pytest.mark.long),
     ],
