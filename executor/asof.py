@@ -37,7 +37,7 @@ Gaps = npt.NDArray[np.uint64]
 
 
 @dataclass
-class Waiting:
+class Undecided:
     """Tells which rows of the first input come to be decided.
 
     ``shape``: their order, ``rules``: how long they wait. ``mark``: no row of the second input that is still
@@ -51,7 +51,7 @@ class Waiting:
     without: BoolArray = field(default_factory=lambda: np.zeros(0, bool))
 
     @classmethod
-    def of(cls, stage: Stage, shapes: Sequence[RunShape], mark: int | None = None) -> "Waiting | None":
+    def of(cls, stage: Stage, shapes: Sequence[RunShape], mark: int | None = None) -> "Undecided | None":
         """Return those of a stage, None where it is no ASOF join."""
         if not isinstance(stage, Join) or stage.nearest is None:
             return None

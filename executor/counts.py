@@ -1,5 +1,6 @@
 """What one micro-batch did at one worker: what is counted of its rows, its keys and the state after it."""
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -51,11 +52,14 @@ def count_spread(
 
 
 def count_state(stage: Stage, before: Manifest, after: Manifest, counts: Counts) -> None:
-    """Count what is kept; of an input of several streams at its first."""
+    """Count what is kept; of an input of several streams at its first, what waits for counts at the first of
+    all."""
     for each, group in zip(stage.inputs, after.slices, strict=True):
         first = counts.of(each.members[0])
         first.add("kept", sum(piece.rows for piece in group))
         first.add("kept_bytes", sum(piece.size for piece in group))
+        if each is stage.inputs[0]:
+            first.add("kept_bytes", sum(piece.size for piece in itertools.chain(*after.counted)))
         for stream in each.members:
             counts.of(stream).add("seen", after.seen.get(stream, NOTHING_SEEN))
             counts.of(stream).add("before", before.seen.get(stream, NOTHING_SEEN))

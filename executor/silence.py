@@ -77,9 +77,13 @@ def _gone_on(
 
 
 def _ended(plan: PhysicalPlan, number: int, before: Manifest, seen: Mapping[int, int]) -> dict[int, int]:
-    """Return how far streams have come for which rows without a partner have waited, when all have ended."""
+    """Return how far streams have come for which results have waited, when all have ended."""
     found: dict[int, int] = {}
     stage = plan.stages[number]
+    if seen and number == len(plan.stages) - 1:
+        # No result is later than the last row of all.
+        passed = max(seen.values()) + 1
+        found = {each.stream: passed + plan.streams[each.stream].delay for each in plan.counted}
     kind = stage.kind if isinstance(stage, Join) else JoinKind.INNER
     waiting = (0,) if kind.asof else preserved_inputs(stage) if kind.alone else ()
     writing = before.writing or Writing.first(plan, stage)

@@ -14,9 +14,10 @@ import numpy as np
 import pyarrow as pa
 
 from wjoin.executor.arrivals import Arrivals
-from wjoin.executor.asof import ENDED, NearestJoin, Waiting
+from wjoin.executor.asof import ENDED, NearestJoin, Undecided
 from wjoin.executor.blocks import concatenate
 from wjoin.executor.combinations import Assembler, Combinations
+from wjoin.executor.counted import Ticks, Waiting, all_ticks, decided
 from wjoin.executor.counts import Counts, count_spread, count_state
 from wjoin.executor.gathering import Pieces
 from wjoin.executor.lacking import THERE, Lacking
@@ -204,9 +205,9 @@ class StageLogic:
 
     def batch(self, arrivals: Arrivals, counts: Counts) -> Iterator[Made]:
         """Yield the results over complete inputs: no state, nothing is late."""
-        logic = self._with(self.stage.kernels[0])
+        logic, ticks = self._with(self.stage.kernels[0]), all_ticks(self.plan, arrivals.ticks)
         working: list[list[SortedRun]] = [[] for _ in logic.stage.inputs]
-        waiting = Waiting.of(logic.stage, logic.shapes)
+        undecided = Undecided.of(logic.stage, logic.shapes)
         for stretch in stretches(arrivals.blocks, logic.shapes, self.stretch, arrivals.spool):
             if stretch.later is not None and not logic.plan.streaming:
                 # Rows of one stretch meet those of the next ones.
@@ -216,12 +217,28 @@ class StageLogic:
                 known = logic.shapes
                 logic = self._suited(logic, new)
                 new = logic._arranged(new, known)
-            if waiting is None:
-                yield from logic._results(working, new, counts)
+            if undecided is not None:
+                yield from logic._decided(undecided, working, new, counts, stretch.later, ENDED)
             else:
-                yield from logic._decided(waiting, working, new, counts, stretch.later, ENDED)
+                for made in logic._results(working, new, counts):
+                    yield from logic._counted(made, ticks, counts)
             if stretch.later is not None:
                 working = logic._working(working, new.stored, stretch.later, arrivals.spool)
+
+    def _counted(self, made: Made, ticks: Sequence[Ticks], counts: Counts) -> Iterator[Made]:
+        """Yield results over complete inputs that are inside the windows of rows."""
+        if not self._waits_for_counts:
+            yield made
+            return
+        inside, _ = decided(self.plan, ticks, made.rows, None)
+        rows = made.rows.filter(pa.array(inside))
+        counts.stage.add("matches", rows.num_rows)
+        yield Made(rows, None)
+
+    @property
+    def _waits_for_counts(self) -> bool:
+        """Whether what the stage makes are results, and these ask for windows of rows."""
+        return bool(self.plan.counted) and self.number == len(self.plan.stages) - 1
 
     def stream(
         self, manifest: Manifest, store: SliceStore, arrivals: Arrivals, counts: Counts, worker: int = 0
@@ -270,7 +287,12 @@ class StageLogic:
                 loaded[each.name] = read_slice(each, shape, store)
             return loaded[each.name]
 
-        keepers = self._keepers(writing, seen)
+        waiting, keepers = None, self._keepers(writing, seen)
+        if self._waits_for_counts:
+            waiting = Waiting(self.plan, manifest.counted, manifest.seen, store, cutting, arrivals.spool)
+            waiting.begin(arrivals.ticks, seen)
+            streams = [each.members[0] for each in self.stage.inputs]
+            keepers = [waiting.keeper(*each) for each in zip(streams, keepers, strict=True)]
         names = itertools.count(manifest.written)
         slices = [list(group) for group in manifest.slices]
         working = [
@@ -285,14 +307,19 @@ class StageLogic:
             for number in partners.inputs:
                 keepers[number] = self._keeper(writing, number, self._marks(seen), ended=True)
         before, passed = (self._mark(self.stage.members[-1], each) for each in (manifest.seen, seen))
-        waiting = Waiting.of(self.stage, shapes, before)
+        undecided = Undecided.of(self.stage, shapes, before)
         for stretch in stretches(arrivals.blocks, shapes, cutting.stretch, arrivals.spool):
             new = self._new(stretch.blocks, counts, manifest.seen)
             count_spread(self.plan, self.stage, self.shapes, new.probing, counts)
-            if waiting is None:
-                yield from self._results(working, new, counts, partners)
+            if undecided is not None:
+                made_now = self._decided(undecided, working, new, counts, stretch.later, passed)
             else:
-                yield from self._decided(waiting, working, new, counts, stretch.later, passed)
+                made_now = self._results(working, new, counts, partners)
+            for made in made_now:
+                if waiting is None or made.to is not None:
+                    yield made
+                else:
+                    waiting.take(made.rows)
             if stretch.later is None:
                 break
             for number, keeper in enumerate(keepers):
@@ -333,6 +360,9 @@ class StageLogic:
                 partners.keep_marks(change, store, names, cutting)
             wrote = (write_slices(store, names, keeper.shape, run, cutting, marks) for run in change.write)
             groups.append((*change.stay, *itertools.chain(*wrote)))
+        for rows in () if waiting is None else waiting.decide(names):
+            counts.stage.add("matches", rows.num_rows)
+            yield Made(rows, None)
         after = replace(
             manifest,
             written=next(names),
@@ -342,6 +372,7 @@ class StageLogic:
             writing=among._next_writing(self, new),
             marks=partners.written,
             came=came,
+            counted=() if waiting is None else waiting.after,
         )
         count_state(self.stage, manifest, after, counts)
         count_silent(self.plan, self.stage, after, arrivals.clock, counts)
@@ -381,7 +412,7 @@ class StageLogic:
         working: Sequence[Sequence[SortedRun]],
         new: _New,
         counts: Counts,
-        partners: Partners | Waiting | None = None,
+        partners: Partners | Undecided | None = None,
     ) -> Iterator[Made]:
         """Yield the results of new rows with those that are there, and count them; and what is passed on.
 
@@ -393,7 +424,8 @@ class StageLogic:
                 partners.note(found)
                 if not partners.kind.pairs:
                     continue
-            counts.stage.add("matches", len(found))
+            if not self._waits_for_counts:
+                counts.stage.add("matches", len(found))
             if counts.shared is not None:
                 counts.shared.add(probe.origin, found)
             to = self._destination(probe)
@@ -402,7 +434,7 @@ class StageLogic:
 
     def _decided(
         self,
-        waiting: Waiting,
+        undecided: Undecided,
         working: Sequence[Sequence[SortedRun]],
         new: _New,
         counts: Counts,
@@ -414,11 +446,11 @@ class StageLogic:
         ``mark``: the watermark of the second input, ``later``: the least time of rows in later stretches.
         """
         least = mark if mark is None or later is None else min(mark, later)
-        due = waiting.due(working[0], new.probing[0], least)
+        due = undecided.due(working[0], new.probing[0], least)
         new.probing[0] = due
-        yield from self._results(working, new, counts, waiting)
-        if due is not None and waiting.kind.alone:
-            yield from self._by_themselves(0, due, waiting.without, counts)
+        yield from self._results(working, new, counts, undecided)
+        if due is not None and undecided.kind.alone:
+            yield from self._by_themselves(0, due, undecided.without, counts)
 
     def _by_themselves(
         self, number: int, run: SortedRun, chosen: BoolArray, counts: Counts

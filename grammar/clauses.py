@@ -138,13 +138,22 @@ def _unglue(token: Token, before: list[Leaf]) -> list[Leaf]:
     return [_leaf("NUMBER", found[1], start), _leaf("NAME", found[2], start + len(found[1]))]
 
 
-def read_clause(tokens: Sequence[Token]) -> syntax.WindowCondition:
-    """Return the window condition that ``tokens`` spell.
+def read_clause(text: str, tokens: Sequence[Token]) -> syntax.WindowCondition:
+    """Return the window condition that ``tokens`` of ``text`` spell.
 
     Raises SyntaxSlip where they do not fit the grammar, and WJ102, WJ103, WJ109 and WJ110.
     """
-    condition: syntax.WindowCondition = build(read_tree("clause", leaves_of(tokens)))
+    condition: syntax.WindowCondition = build(read_tree("clause", clause_leaves(text, tokens)))
     return condition
+
+
+def clause_leaves(text: str, tokens: Sequence[Token]) -> list[Leaf]:
+    """Return the leaves of a window clause, with the conditions of landmarks as raw text."""
+    for place, (before, since, opening) in enumerate(zip(tokens, tokens[2:], tokens[3:], strict=False)):
+        if before.word == "WINDOW" and since.word == "SINCE" and opening.text == "(":
+            done, closing = _condition_leaves(text, tokens, place + 3)
+            return [*leaves_of(tokens[: place + 3]), *done, *clause_leaves(text, tokens[closing:])]
+    return leaves_of(tokens)
 
 
 def read_watermark(tokens: Sequence[Token]) -> syntax.Watermark:
@@ -178,11 +187,17 @@ def declaration_leaves(text: str, tokens: Sequence[Token]) -> list[Leaf]:
 
 def _with_condition(text: str, tokens: Sequence[Token], opening: int) -> list[Leaf]:
     """Return the leaves of a CREATE SINK with the condition of COMMIT WHEN in parentheses as raw text."""
+    condition, closing = _condition_leaves(text, tokens, opening)
+    return [*leaves_of(tokens[:opening]), *condition, *leaves_of(tokens[closing:])]
+
+
+def _condition_leaves(text: str, tokens: Sequence[Token], opening: int) -> tuple[list[Leaf], int]:
+    """Return the leaves of a parenthesis, the condition in it as raw text, and the place that closes it."""
     depths = accumulate((token.text == "(") - (token.text == ")") for token in tokens[opening:])
     closing = opening + list(depths).index(0)
     inside = tokens[opening + 1 : closing]
     condition = [_leaf("EXPRESSION", text[one.start : inside[-1].end], one.start) for one in inside[:1]]
-    return [*leaves_of(tokens[: opening + 1]), *condition, *leaves_of(tokens[closing:])]
+    return [*leaves_of(tokens[opening : opening + 1]), *condition], closing
 
 
 def _setting_leaves(text: str, tokens: Sequence[Token]) -> list[Leaf]:

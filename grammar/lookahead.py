@@ -86,7 +86,12 @@ def has_shape(code: Code, place: int, streams: frozenset[str]) -> bool:
         return code.kind(following) is Kind.PARAMETER
     if code.word(following) in _AFTER_NAME or code.word(following + 1) == "AS":
         return False
-    return _compares(code, _name_list_end(code, following))
+    return _compares(code, _name_list_end(code, following)) or _is_landmark(code, following + 1)
+
+
+def _is_landmark(code: Code, place: int) -> bool:
+    """Return whether ``SINCE (…)`` stands at a place."""
+    return code.word(place) == "SINCE" and code.mark(place + 1) == "("
 
 
 def is_strong(code: Code, place: int, streams: frozenset[str]) -> bool:
@@ -105,7 +110,8 @@ def is_strong(code: Code, place: int, streams: frozenset[str]) -> bool:
         return _is_strong_pair(code, place, streams)
     if code.mark(following) in _COMPARE or code.word(following) == "BETWEEN":
         return _is_duration(code, following + 1)
-    return _compares(code, following) or _compares(code, following + 1)
+    landmark = _is_landmark(code, following + 1)
+    return landmark or _compares(code, following) or _compares(code, following + 1)
 
 
 def _is_strong_pair(code: Code, place: int, streams: frozenset[str]) -> bool:

@@ -134,6 +134,12 @@ class _Nodes(Transformer[Leaf, Any]):
     def window_rows(self, meta: Meta, stream: Identifier, number: Leaf) -> syntax.WindowRows:
         return syntax.WindowRows(stream, _rows(number, "WJ110", "window"), span=_span(meta))
 
+    def window_rows_per_key(self, meta: Meta, stream: Identifier, number: Leaf) -> syntax.WindowRows:
+        return replace(self.window_rows(meta, stream, number), per_key=True)
+
+    def window_since(self, meta: Meta, stream: Identifier, condition: Leaf) -> syntax.WindowSince:
+        return syntax.WindowSince(stream, condition.value, _span(condition), span=_span(meta))
+
     def widths(self, meta: Meta, *widths: Duration) -> tuple[Duration, ...]:
         del meta
         return widths

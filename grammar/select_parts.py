@@ -129,7 +129,7 @@ def _starts(code: Code, place: int, region: str, streams: frozenset[str]) -> boo
     word, before = code.word(place), code.word(place - 1)
     if word not in CLAUSE_WORDS and word != "NOT" and code.mark(place) != "(":
         return False
-    if region == "clause" and before in CLAUSE_WORDS:
+    if region == "clause" and (before in CLAUSE_WORDS or before == "SINCE"):
         return False
     if code.ends_operand(place - 1):
         return starts_clause(code, place, streams)
@@ -247,7 +247,7 @@ def _refuse_late_lateral(code: Code, parts: Parts) -> None:
 
 def _window(code: Code, start: int, end: int) -> WindowCondition:
     try:
-        return read_clause(code.tokens[start:end])
+        return read_clause(code.text, code.tokens[start:end])
     except SyntaxSlip as slip:
         if slip.leaf.type == "COMMA":
             _refuse_relation(code, start, end, slip.leaf.start_pos or 0)

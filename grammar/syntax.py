@@ -96,10 +96,22 @@ class WindowStream(Node):
 
 @dataclass(frozen=True)
 class WindowRows(Node):
-    """``WINDOW A = n ROWS``."""
+    """``WINDOW A = n ROWS [PER KEY]``: fewer than n rows of A are later than a's and not than the tuple's
+    latest timestamp."""
 
     stream: Identifier
     rows: int
+    per_key: bool = False
+
+
+@dataclass(frozen=True)
+class WindowSince(Node):
+    """``WINDOW A SINCE (condition)``: no row of A for which it is true is later than a's and not than the
+    tuple's latest timestamp. ``place`` is that of the condition."""
+
+    stream: Identifier
+    condition: str
+    place: Span = field(compare=False)
 
 
 @dataclass(frozen=True)
@@ -138,7 +150,7 @@ class WindowOr(Node):
     terms: tuple["WindowCondition", ...]
 
 
-WindowTerm = WindowAll | WindowPair | WindowBetween | WindowStream | WindowRows | WindowPath
+WindowTerm = WindowAll | WindowPair | WindowBetween | WindowStream | WindowRows | WindowSince | WindowPath
 WindowCondition = WindowTerm | WindowAnd | WindowOr
 
 # SELECT blocks --------------------------------------------------------------

@@ -1,7 +1,7 @@
 """A SELECT block with a window clause to its plan, and to the edits that let Spark run the rest."""
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from wjoin.grammar.canonical import canonical
@@ -25,6 +25,7 @@ from wjoin.planner.cost.stream_statistics import StreamStatistics, band_share
 from wjoin.planner.plan.physical import Method, Output, PhysicalPlan
 from wjoin.planner.plan.validate import validate
 from wjoin.planner.request import Planning, Request
+from wjoin.planner.shape.counted import refuse_uncounted
 from wjoin.planner.shape.join_keys import EqualityClass, can_be_key, equality_classes, typed
 from wjoin.planner.shape.later_joins import arranged_tree, graph_of
 from wjoin.planner.shape.sequences import sequences
@@ -136,7 +137,7 @@ def _bound(request: Request) -> Planning:
         classes += found
         # What the keys imply of a row is a condition of ON, too.
         own += (each if number < 0 else replace(each, on=bound.tree.joins[number].item) for each in implied)
-    return Planning(
+    planning = Planning(
         request,
         bound,
         graph,
@@ -147,6 +148,8 @@ def _bound(request: Request) -> Planning:
         filters=tuple(own),
         indexes=tuple(_indexes(bound, static, relations, request.types)),
     )
+    refuse_uncounted(planning)
+    return planning
 
 
 def _planned(planning: Planning) -> PlannedSelect:
@@ -236,8 +239,19 @@ def statement_meaning(
         parts[f"WINDOW {number}"] = " OR ".join(
             sorted(str(branch.tables[Clock.TIME]) for branch in each.physical.branches)
         )
+        if each.physical.counted:
+            parts[f"ROWS {number}"] = _rows_meaning(each.physical, aliases)
         parts[f"SELECT {number}"] = ", ".join(str(output.name) for output in each.outputs)
     return parts
+
+
+def _rows_meaning(plan: PhysicalPlan, aliases: Mapping[str, str]) -> str:
+    """Return what the windows of rows of a plan mean, whatever their spelling."""
+    windows = []
+    for each in plan.counted:
+        by = "" if each.key is None else " PER KEY"
+        windows.append(f"{each.stream} {each.rows}{by} {canonical(each.condition, aliases)}")
+    return " OR ".join(sorted(" AND ".join(sorted(windows[number] for number in own)) for own in plan.asked))
 
 
 def _undeclared(bound: BoundSelect, plan: PhysicalPlan) -> tuple[int, ...]:

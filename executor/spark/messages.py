@@ -5,12 +5,13 @@
   stream of the join may be silent, and that all streams have ended; out of the last stage, the least
   MATCH_TIME that may still come.
 - An *announcement* tells a worker of new rows that are held at their site, for an input of its stage.
+- *Ticks* tell a worker what a window of rows counts.
 - *Late rows* of an earlier stage go past a worker, to a sink.
 - A *report* tells what was counted of a stream, or of a stage; it is addressed to one worker, so that it
   counts once. One without counts wakes a worker.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple
 from typing import Any
 
@@ -35,7 +36,7 @@ HEADER_BYTES, COLUMN_BYTES = 250, 100
 HEADERS = 0.05
 """The share of a full block that these may take: a block of many columns is larger (S2J, theorem 1)."""
 
-PROGRESS, REPORT, ANNOUNCED, LATE_ROWS = -1, -2, -3, -4
+PROGRESS, REPORT, ANNOUNCED, LATE_ROWS, TICKS = -1, -2, -3, -4, -5
 """The kinds of the other messages; that of a block is its role."""
 
 NO_STREAM = -1
@@ -54,7 +55,7 @@ SCHEMA = pa.schema(
     [
         ("worker", pa.int32()),
         ("kind", pa.int32()),
-        # The input of a block or an announcement, the stream of progress and of a report.
+        # The input of a block or an announcement, the stream of progress and of a report, what ticks are for.
         ("number", pa.int32()),
         ("seen", pa.int64()),
         # Of a report the counters; of an announcement the values of ``Announced``; of progress ``came``.
@@ -84,6 +85,13 @@ def blocks(worker: int, number: int, role: Role, tuples: pa.RecordBatch) -> Iter
 def late_rows(worker: int, tuples: pa.RecordBatch) -> Iterator[Message]:
     """Yield late rows as blocks that go past a worker."""
     yield from _blocks(worker, LATE_ROWS, NO_STREAM, tuples)
+
+
+def ticks(workers: Sequence[int], window: int, tuples: pa.RecordBatch) -> Iterator[Message]:
+    """Yield ticks of a window of rows as blocks for some workers."""
+    for piece in cut(tuples, BLOCK_ROWS, full_block(tuples.num_columns)):
+        block = encode_block(piece)
+        yield from (_message(worker, TICKS, window, block=block) for worker in workers)
 
 
 def _blocks(worker: int, kind: int, number: int, tuples: pa.RecordBatch) -> Iterator[Message]:

@@ -189,6 +189,9 @@ class Operator:
         elif row["kind"] == messages.ANNOUNCED:
             new = Announced(*(int(each) for each in row["counts"]))
             arrivals.announced.setdefault(number, []).append(new)
+        elif row["kind"] == messages.TICKS:
+            ticks = arrivals.spool.put(decode_block(row["block"]))
+            arrivals.ticks.setdefault(number, []).append(ticks)
         elif row["kind"] == messages.LATE_ROWS:
             arrivals.past.append(arrivals.spool.put(decode_block(row["block"])))
         elif row["kind"] == messages.REPORT and self._enters(number):

@@ -2,12 +2,13 @@
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from wjoin.executor.blocks import concatenate, gathered, stable, value_bytes
+from wjoin.executor.counted import shares, told_ticks
 from wjoin.executor.late_rows import Suspects
 from wjoin.executor.report import NOTHING_SEEN, Report
 from wjoin.executor.routing import Router
@@ -52,6 +53,7 @@ class Pack:
     their own. ``shedder``: what sheds rows when the join is overloaded, None where nothing does. ``alone``:
     whether rows that meet no other are results. ``codes``: the names of the keys without one of which a row
     meets no other. ``suspects``: what chooses the rows that may be late, None where late rows go to no sink.
+    ``counting``: the windows of rows that count those of the stream, and whether what they count goes by key.
     """
 
     plan: PhysicalPlan
@@ -62,6 +64,7 @@ class Pack:
     alone: bool = False
     codes: tuple[str, ...] = ()
     suspects: Suspects | None = None
+    counting: Mapping[int, bool] = field(default_factory=dict)
 
     def blocks(
         self, read: pa.RecordBatch, counted: Report, decided: Decision | None, before: int, *, whole: bool
@@ -82,6 +85,11 @@ class Pack:
             late = self.suspects.chosen(batch, times, before)
             if late is not None:
                 yield messages.batch(list(self._anywhere(late, Role.LATE)))
+        for number, by_key in self.counting.items():
+            ticks = told_ticks(self.plan, number, batch, times)
+            parts = shares(ticks, self.router.workers, by_key=by_key)
+            sent = [each for workers, rows in parts for each in messages.ticks(workers, number, rows)]
+            yield messages.batch(sent)
         joinable = self._joinable(batch, block)
         everything = pc.all(joinable).as_py() is not False
         kept = block if everything else block.filter(joinable)

@@ -15,6 +15,7 @@ from wjoin.planner.plan.ahead import too_far_ahead
 from wjoin.planner.plan.block_columns import (
     code_name,
     column_name,
+    counted_name,
     event_time_expression,
     late_name,
     quoted,
@@ -100,6 +101,7 @@ def _columns(reading: Reading) -> Iterator[_Read]:
             known = None if column.output is None else reading.source.schema[column.output].dataType
             travels = carried_type(known) if known else KEY_TYPES.get(column.type)
             yield _Read(column_name(number, place), carried(column.expression, known), travels, hidden=True)
+    yield from _counted(plan, number)
     if scan.streaming and scan.ahead is not None:
         beyond = too_far_ahead(event_time_expression(scan), plan.time_kind, scan.ahead)
         yield _Read(AHEAD, beyond, BooleanType())
@@ -109,6 +111,23 @@ def _columns(reading: Reading) -> Iterator[_Read]:
     for place, column in enumerate(scan.late):
         declared = reading.source.schema[str(column.output)].dataType
         yield _Read(late_name(number, place), carried(column.expression, declared), carried_type(declared))
+
+
+def _counted(plan: PhysicalPlan, stream: int) -> Iterator[_Read]:
+    """Yield what windows of rows read of a row of a stream, which they count whatever the filter says."""
+    for number, window in enumerate(plan.counted):
+        if window.stream != stream:
+            continue
+        if window.condition:
+            counts = f"CASE WHEN {window.condition} THEN true ELSE false END"
+            yield _Read(counted_name(number), counts, BooleanType())
+        if window.key is not None:
+            code = plan.streams[stream].codes[window.key]
+            kind = KEY_TYPES.get(code.types[0]) if code.exact else LongType()
+            yield _Read(counted_name(number, 0), key_code(code), kind)
+            for place, value in enumerate(() if code.exact else code.expressions, 1):
+                travels = KEY_TYPES.get(code.types[place - 1])
+                yield _Read(counted_name(number, place), carried(value, None), travels)
 
 
 def _meeting(scan: StreamScan, code: str) -> str:
@@ -130,7 +149,7 @@ def scanned(reading: Reading) -> DataFrame:
     plan, verdict, read = reading.plan, _verdict(reading.scan), list(_columns(reading))
     source = marked(plan, reading.number, reading.source) if reading.needs_watermark else reading.source
     rows, types = source.alias(reading.scan.alias), {each.name: each.type for each in read}
-    if verdict and plan.streaming:
+    if verdict and (plan.streaming or any(each.stream == reading.number for each in plan.counted)):
         # Rows that a filter removes still move the stream's watermark.
         judged, kept = rows.select("*", F.expr(verdict).alias(KEEP)), F.col(KEEP)
         values = (_value(each, kept).alias(each.name) for each in read)

@@ -41,6 +41,7 @@ from wjoin.executor.step import StageLogic
 from wjoin.executor.workers import worker_ids
 from wjoin.grammar.join_kinds import JoinKind
 from wjoin.planner.plan.block_columns import stored_column, time_name
+from wjoin.planner.plan.counting import goes_by_key
 from wjoin.planner.plan.edges import destinations, may_lack, needed_codes
 from wjoin.planner.plan.physical import Join, PhysicalPlan, Stage
 from wjoin.planner.plan.shedding import Shedding
@@ -286,7 +287,12 @@ def _pack(each: _Working, place: int, names: Names | None, workers: _Workers) ->
     if scan.late:
         numbers = tuple(range(each.number, len(plan.stages)))
         suspects = Suspects(edge.members[0], scan, of.state, numbers)
-    return Pack(stageless(plan), edge.columns, router, names, shedder, alone, codes, suspects)
+    counting = {
+        number: goes_by_key(plan, window)
+        for number, window in enumerate(plan.counted)
+        if window.stream == edge.members[0]
+    }
+    return Pack(stageless(plan), edge.columns, router, names, shedder, alone, codes, suspects, counting)
 
 
 def _operator(each: _Working, workers: _Workers) -> Operator:

@@ -8,7 +8,7 @@ import hashlib
 import itertools
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -88,6 +88,7 @@ def stage_identity(plan: PhysicalPlan, stage: Stage) -> dict[str, Any]:
         "master": where.master,
         "comparisons": sorted(each.directed for each in of_kind(stage.checks, Comparison)),
         **_of_outer(plan, stage),
+        **_of_counted(plan, text),
         "bands": [
             [list(each.left), list(each.right), each.low, each.high, each.slack, each.checked]
             for each in stage.bands
@@ -109,6 +110,16 @@ def _of_outer(plan: PhysicalPlan, stage: Stage) -> dict[str, Any]:
         found |= {"timed_by": stage.timed_by} if stage.timed_by else {}
         found |= {"nearest": stage.nearest.value, "tied": [list(each) for each in stage.tied]}
     return found
+
+
+def _of_counted(plan: PhysicalPlan, text: Callable[[str], str]) -> dict[str, Any]:
+    """Return what is said of windows of rows, nothing where there are none."""
+    if not plan.counted:
+        return {}
+    counted = [[each.stream, each.rows, text(each.condition), each.key] for each in plan.counted]
+    windows = [[[*row] for row in each.tables[Clock.TIME]] for each in plan.branches or (plan.windows,)]
+    alternatives = zip(windows, map(list, plan.asked), strict=True)
+    return {"counted": counted, "alternatives": sorted(map(list, alternatives), key=str)}
 
 
 def _in_hops(stage: Stage, place: int) -> dict[str, Any]:

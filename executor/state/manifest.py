@@ -39,6 +39,8 @@ class Manifest:
     ``histories`` are the sinks for which the worker has made the results among the rows that it had before.
     ``marks`` are, by the name of a slice, the marks of its rows where some have one (``executor.partners``).
     ``came``: by stream the clock when its last row came, where one may be silent (``executor.silence``).
+    ``counted``: the slices of results that wait for windows of rows, and of what these count
+    (``executor.counted``).
     """
 
     plan: str
@@ -51,6 +53,7 @@ class Manifest:
     histories: tuple[str, ...] = ()
     marks: dict[str, Slice] = field(default_factory=dict)
     came: dict[int, int] = field(default_factory=dict)
+    counted: tuple[tuple[Slice, ...], ...] = ()
 
     @classmethod
     def fresh(cls, plan: str, workers: int, inputs: int) -> "Manifest":
@@ -60,7 +63,7 @@ class Manifest:
     def encode(self) -> bytes:
         """Return the manifest as JSON with the number of the state format."""
         body = plain(self)
-        for name in ("marks", "came"):
+        for name in ("marks", "came", "counted"):
             if not body[name]:
                 del body[name]
         return json.dumps({"format": STATE_FORMAT, **body}, separators=(",", ":")).encode()
@@ -71,8 +74,8 @@ class Manifest:
 
     @property
     def all_slices(self) -> tuple[Slice, ...]:
-        """The slices of all inputs, and the marks of their rows."""
-        return (*itertools.chain(*self.slices), *self.marks.values())
+        """The slices of all inputs, the marks of their rows, and what waits for windows of rows."""
+        return (*itertools.chain(*self.slices, *self.counted), *self.marks.values())
 
 
 def written_manifest(data: bytes) -> Manifest:
@@ -105,7 +108,7 @@ def _manifest(data: bytes) -> Manifest:
     if body["writing"] is not None:
         refuse_rules(body["writing"]["version"])
     # A state that was begun before there were these lacks them.
-    found = typed(Manifest, {"histories": [], "marks": {}, "came": {}, **body})
+    found = typed(Manifest, {"histories": [], "marks": {}, "came": {}, "counted": [], **body})
     for each in found.all_slices:
         each.check()
     return found

@@ -1,7 +1,7 @@
 """A SELECT block and the schemas of its relations to a bound block: every name has its column."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.join_kinds import JoinKind
@@ -10,6 +10,7 @@ from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import FromItem, LateralView, SelectBlock
 from wjoin.grammar.tokens import Kind, scan
 from wjoin.planner.bind.event_time import EventTimes, event_times
+from wjoin.planner.bind.landmarks import bound_landmarks
 from wjoin.planner.bind.match_condition import with_nearest
 from wjoin.planner.bind.outer_joins import (
     about_absent,
@@ -42,7 +43,8 @@ class BoundSelect:
 
     ``reads`` are the columns that the rest of the statement takes from the join, ``outputs`` the columns of
     its result, ``laterals`` the texts of the LATERAL VIEWs over the joined rows; ``tree`` are the joins, and
-    ``natural`` what NATURAL makes equal in them.
+    ``natural`` what NATURAL makes equal in them. ``landmarks`` are the conditions of WINDOW … SINCE by their
+    places, each over the alias of its stream.
     """
 
     sources: tuple[ScopeItem, ...]
@@ -55,6 +57,7 @@ class BoundSelect:
     tree: JoinTree
     laterals: tuple[str, ...] = ()
     natural: tuple[UsingPair, ...] = ()
+    landmarks: Mapping[Span, str] = field(default_factory=dict)
 
     def join_of(self, conjunct: Conjunct) -> int:
         """Return the number of the join that a condition belongs to, -1 for those of the base."""
@@ -127,6 +130,7 @@ def bind(
         laterals=laterals,
         tree=tree,
         natural=tuple(each for each in pairs if each.natural),
+        landmarks=dict(bound_landmarks(text, block.window, names[-1], parameters, predicates, tree)),
     )
 
 

@@ -23,6 +23,8 @@ def native_refusal(
         return "only wjoin's own stages can call a predicate of several streams", "use PLAN(MULTIWAY)"
     if plan.asof:
         return "only wjoin's own stages run an ASOF JOIN", "use PLAN(MULTIWAY)"
+    if plan.counted:
+        return "only wjoin's own stages count the rows of a window", "use PLAN(MULTIWAY)"
     if plan.optional and any(each.streaming for each in relations):
         return "Spark's own joins of streams are made as inner joins", "use PLAN(MULTIWAY)"
     if not draft.stages or not any(each.streaming for each in relations):

@@ -14,7 +14,13 @@ from wjoin.planner.cost.semijoin import Shipments
 from wjoin.planner.cost.stream_statistics import DEFAULT_DISTINCT, StreamStatistics, units_per_second
 from wjoin.planner.explain import document as doc
 from wjoin.planner.explain.plan_words import alias_names, plain_words, plan_words
-from wjoin.planner.explain.stage_description import estimate_entry, join_entry, join_orders, stage_entry
+from wjoin.planner.explain.stage_description import (
+    estimate_entry,
+    join_entry,
+    join_orders,
+    later_rows,
+    stage_entry,
+)
 from wjoin.planner.figures import figure
 from wjoin.planner.plan.physical import Bounds, Method, Output, PhysicalPlan, Shipping, StreamScan
 from wjoin.planner.plan.reach import Reach, reach
@@ -145,6 +151,7 @@ def _streams(planned: PlannedSelect) -> Iterator[doc.StreamEntry]:
             joined_by=_joined_by(scan) if plan.stages else (),
             idle_after=scan.idle_after,
             late_into=scan.late_into if plan.stages else "",
+            kept_rows=later_rows(plan, stream),
         )
 
 

@@ -31,7 +31,8 @@ class StreamEntry:
     ``unbounded``: the streams of which no window bounds how far they may be after it. ``columns`` are read by
     the rest of the statement, ``joined_by`` values that travel, too, and that only the join reads.
     ``idle_after``: the microseconds without a row after which nobody waits for it, None where others do.
-    ``late_into``: the sink that its late rows go to, empty for none.
+    ``late_into``: the sink that its late rows go to, empty for none. ``kept_rows``: in words, the later rows
+    until which a row is kept, empty where windows in time end that.
     """
 
     alias: str
@@ -47,6 +48,7 @@ class StreamEntry:
     joined_by: tuple[str, ...]
     idle_after: int | None = None
     late_into: str = ""
+    kept_rows: str = ""
 
 
 @dataclass(frozen=True)

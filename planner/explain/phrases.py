@@ -111,7 +111,7 @@ def warnings(document: doc.Document) -> Iterator[str]:
             f"MATCH_TIME() has no watermark, so a streaming query cannot aggregate by it: {document.undated}"
         )
     for stream in document.streams:
-        if stream.unbounded:
+        if stream.unbounded and not stream.kept_rows:
             yield (
                 f"the rows of {stream.alias} are kept forever: no window limits how far "
                 f"{listed(stream.unbounded)} can be after {stream.alias}"
@@ -192,13 +192,20 @@ def is_held(document: doc.Document, alias: str) -> bool:
     return any(each.alias == alias and each.ways[0].shipping == "held" for each in document.shipments)
 
 
+def passing(stream: doc.StreamEntry) -> str:
+    """Return until when a row of a stream is kept that later rows of it end."""
+    return f"the watermarks of the others pass {stream.kept_rows}"
+
+
 def retention(document: doc.Document, entry: doc.InputEntry) -> str:
     """Return how long the rows of a stage's input are kept, empty where nothing is."""
     if not keeps(document) or not entry.kept_for:
         return ""
     first = entry.members[0]
-    column = next(each.event_time for each in document.streams if each.alias == first)
-    joined = len(entry.members) > 1
+    stream = next(each for each in document.streams if each.alias == first)
+    joined, column = len(entry.members) > 1, stream.event_time
+    if stream.kept_rows and not joined:
+        return f"kept until {passing(stream)}"
     time = f"{first}.{column}" if joined else column
     groups: dict[int, list[str]] = {}
     for other, bound in entry.kept_for.items():

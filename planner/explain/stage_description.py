@@ -23,6 +23,7 @@ from wjoin.planner.explain.plan_words import (
 )
 from wjoin.planner.figures import figure
 from wjoin.planner.plan.checks import Band, Comparison, PredicateCheck, of_kind
+from wjoin.planner.plan.counting import ends_by_count, goes_by_key
 from wjoin.planner.plan.edges import destination
 from wjoin.planner.plan.physical import (
     Gather,
@@ -91,7 +92,7 @@ def stage_entry(planned: PlannedSelect, number: int) -> doc.StageEntry:
         warning="" if plan.method is Method.NATIVE else ROUTES[stage.placement.route].warning,
         calls=tuple(_call(plan, each) for each in of_kind(stage.checks, PredicateCheck)),
         # Partial results of the same streams lie alike, whatever began them.
-        notes=tuple(dict.fromkeys((*_kind(plan, stage), *_slices(plan, stage)))),
+        notes=tuple(dict.fromkeys((*_kind(plan, stage), *_counted(plan, number), *_slices(plan, stage)))),
         dealt=_dealt(plan, stage),
     )
 
@@ -113,6 +114,42 @@ def _kind(plan: PhysicalPlan, stage: Stage) -> Iterator[str]:
             yield f"a row of {aliases} without a partner comes when {when}"
         else:
             yield f"a row of {aliases} comes with its first partner, and is forgotten when {when}"
+
+
+def _counted(plan: PhysicalPlan, number: int) -> Iterator[str]:
+    """Yield the windows of rows of the last stage, when a result is decided, and what is kept for that."""
+    if number < len(plan.stages) - 1:
+        return
+    for place, window in enumerate(plan.counted):
+        name = plan.streams[window.stream].alias
+        rows = "no row" if window.rows == 1 else f"fewer than {window.rows} rows"
+        of = f"{rows} of {name}{' with the same key' if window.key is not None else ''}"
+        of += f" with {window.condition}" if window.condition else ""
+        others = [n for n, asked in enumerate(plan.asked, start=1) if place in asked]
+        where = f" (alternative {listed([*map(str, others)])})" if len(plan.asked) > 1 else ""
+        be = "is" if window.rows == 1 else "are"
+        yield f"{of} {be} later than that of a result, up to the result's latest time{where}"
+    for stream in dict.fromkeys(each.stream for each in plan.counted if plan.streaming):
+        name = plan.streams[stream].alias
+        own = [each for each in plan.counted if each.stream == stream]
+        to = "the worker of their key" if all(goes_by_key(plan, each) for each in own) else "every worker"
+        yield f"a result waits in the state until {name}'s watermark passes its latest time"
+        yield f"the times of the rows of {name} go to {to}, and are kept as long as a result can ask for them"
+
+
+def later_rows(plan: PhysicalPlan, stream: int) -> str:
+    """Return how many later rows end the time for which a row of a stream is kept, empty where time does."""
+    alternatives = [
+        " or ".join(
+            f"{'a later row' if window.rows == 1 else f'{window.rows} later rows'} of it"
+            f"{' with the same key' if window.key is not None else ''}"
+            f"{f' with {window.condition}' if window.condition else ''}"
+            for window in (plan.counted[number] for number in own)
+        )
+        or "the end of its window in time"
+        for _, own in ends_by_count(plan, stream)
+    ]
+    return " and ".join(dict.fromkeys(alternatives))
 
 
 def _decided(plan: PhysicalPlan, each: StageEdge, rule: Retention) -> str:

@@ -15,6 +15,7 @@ from wjoin.planner.explain.phrases import (
     is_held,
     lasting,
     moved,
+    passing,
     shown,
     travelling,
     warnings,
@@ -200,6 +201,8 @@ def _retention(document: doc.Document) -> Iterator[str]:
             else f"{name}'s watermark passes {moved(stream.event_time, bound, document)}"
             for name, bound in stream.kept_for.items()
         ]
+        if stream.kept_rows:
+            limits = [passing(stream)]
         if limits:
             kept = "held at its site" if is_held(document, stream.alias) else "kept"
             yield f"{stream.alias}: {kept} until {' and '.join(limits)}"

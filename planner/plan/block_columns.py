@@ -2,7 +2,7 @@
 
 ``t0`` is the event time of stream 0 (int64), ``k0_1`` its key code 1 (int64), ``c0_2`` its
 scan column 2, ``r0`` the number of its row that has begun partial results (int64); ``l0_1`` is column 1
-of those of a late row. A scan column
+of those of a late row, and ``n0`` what is told of the rows that window of rows 0 counts. A scan column
 that equals the event time or an exact 64-bit code is not stored twice: it is restored from that
 column when the result leaves the join.
 """
@@ -46,6 +46,14 @@ def column_name(stream: int, column: int) -> str:
 def late_name(stream: int, column: int) -> str:
     """Return the name of a column of a stream's late rows in a block."""
     return f"l{stream}_{column}"
+
+
+def counted_name(window: int, place: int | None = None) -> str:
+    """Return the name of a column that is read of the rows that a window counts: of what is told of them.
+
+    Without a ``place`` whether a row counts, with 0 the code of its key, from 1 on the values of that.
+    """
+    return f"n{window}" if place is None else f"n{window}_{place}"
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,16 @@ from dataclasses import replace
 from wjoin.grammar.join_kinds import JoinKind
 from wjoin.planner.plan.block_columns import code_name, meeting_name, stored_column, time_name
 from wjoin.planner.plan.checks import Operand
-from wjoin.planner.plan.physical import Join, Joined, Output, Pairs, PhysicalPlan, Stage, StageEdge
+from wjoin.planner.plan.counting import key_columns
+from wjoin.planner.plan.physical import (
+    Join,
+    Joined,
+    Output,
+    Pairs,
+    PhysicalPlan,
+    Stage,
+    StageEdge,
+)
 
 
 def with_columns(plan: PhysicalPlan) -> PhysicalPlan:
@@ -129,8 +138,10 @@ def _output_columns(plan: PhysicalPlan, output: Output) -> Iterator[str]:
         site = plan.streams[stream].site
         if site is not None and number in site.late:
             yield stored_column(plan, stream, site.number).name
-    if output.match or output.windows or plan.lookups or len(plan.outputs) > 1:
+    if output.match or output.windows or plan.lookups or plan.counted or len(plan.outputs) > 1:
         yield from (time_name(stream) for stream in plan.staged if stream not in plan.hidden)
+    for window in plan.counted:
+        yield from key_columns(plan, window)
 
 
 def _columns(plan: PhysicalPlan, stage: Stage, place: int, read: set[str]) -> tuple[str, ...]:

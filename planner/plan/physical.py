@@ -380,6 +380,21 @@ def meeting(stage: Stage, number: int) -> list[int]:
 
 
 @dataclass(frozen=True)
+class CountedWindow:
+    """A window of rows: fewer than ``rows`` rows of ``stream`` are later than that of a tuple, and not later
+    than the tuple's latest timestamp.
+
+    ``condition``: only rows are counted for which it is true, in SQL over the alias; empty where all are.
+    ``key``: only those with the same value of this code of the stream, None where all are.
+    """
+
+    stream: int
+    rows: int
+    condition: str = ""
+    key: int | None = None
+
+
+@dataclass(frozen=True)
 class Output:
     """What a plan makes of its complete results.
 
@@ -432,6 +447,9 @@ class PhysicalPlan:
     ``watermarked`` are the streams that come with a watermark of Spark's own. Spark takes no second one
     after that, so MATCH_TIME then goes by the watermarks of the inputs. ``begun`` is the plan that has begun
     the state, where that is another one (``planner.sets.changed_join``).
+
+    ``counted`` are the windows of rows, and ``asked`` by alternative the numbers of those that a result must
+    be inside of; one alternative where there are no ``branches``.
     """
 
     streams: tuple[StreamScan, ...]
@@ -445,6 +463,8 @@ class PhysicalPlan:
     method: Method = Method.MULTIWAY
     watermarked: tuple[int, ...] = ()
     begun: "PhysicalPlan | None" = None
+    counted: tuple[CountedWindow, ...] = ()
+    asked: tuple[tuple[int, ...], ...] = ()
 
     @property
     def optional(self) -> frozenset[int]:
@@ -470,8 +490,9 @@ class PhysicalPlan:
 
     @property
     def waits(self) -> bool:
-        """Whether some results wait until nothing can change them: rows without a partner."""
-        return any(isinstance(stage, Join) and stage.kind.waits for stage in self.stages)
+        """Whether some results wait until nothing can change them: rows without a partner, and counts."""
+        kinds = (isinstance(stage, Join) and stage.kind.waits for stage in self.stages)
+        return bool(self.counted) or any(kinds)
 
     @property
     def asof(self) -> bool:

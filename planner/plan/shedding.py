@@ -121,6 +121,8 @@ def cannot_shed(plan: PhysicalPlan, rules: SheddingRules, *, files: bool) -> str
         return "a stream is at a site"
     if plan.optional:
         return "a missing row makes other results of an outer or ASOF join"
+    if plan.counted:
+        return "a window of rows counts all of them"
     if not files:
         return "its state is in Spark's store, where nobody sees the whole of it"
     return ""

@@ -50,6 +50,9 @@ def _later(plan: PhysicalPlan, stream: int) -> int:
     if plan.watermarked or plan.method is Method.NATIVE:
         # Spark's own watermarks of the inputs know of no windows.
         return 0
+    if any(each.stream == stream for each in plan.counted):
+        # A result waits until the watermark has passed its MATCH_TIME, and not for its own row alone.
+        return 0
     missing = {each.stream for each in plan.lookups if each.kind is not JoinKind.INNER}
     others = (other for other in range(plan.windows.size) if other != stream and other not in missing)
     most = (plan.windows.between(other, stream) for other in others)

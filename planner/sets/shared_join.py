@@ -138,6 +138,8 @@ def apart(member: Member) -> str:
     plan, sources = member.planned.physical, member.bound.sources
     if plan.optional:
         return f"it has {plan.kind.words}"
+    if plan.counted:
+        return "it has a window of rows"
     if plan.lookups:
         return "it reads a table beside the streams"
     if any(each.site is not None for each in plan.streams):

@@ -60,6 +60,11 @@ class ScanBuilder:
         return self._codes.index(code)
 
     @property
+    def codes(self) -> tuple[KeyCode, ...]:
+        """The key codes so far."""
+        return tuple(self._codes)
+
+    @property
     def keys(self) -> tuple[tuple[KeyPart, ...], ...]:
         """The parts of the key that each code stands for."""
         return tuple(self._keys)

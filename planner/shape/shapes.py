@@ -12,6 +12,7 @@ from wjoin.planner.plan.physical import Output, PhysicalPlan
 from wjoin.planner.plan.to_come import waits_for_ever
 from wjoin.planner.request import Planning
 from wjoin.planner.shape.at_once import at_once, can_meet_at_once
+from wjoin.planner.shape.counted import counted_windows
 from wjoin.planner.shape.decompose import Decomposition
 from wjoin.planner.shape.hops import can_hop, in_hops
 from wjoin.planner.shape.join_keys import KeyPart, can_be_key
@@ -89,6 +90,7 @@ def _shape(planning: Planning, draft: Decomposition) -> Shape:
     late_sides += [side for each in unusable for side in (each.left, each.right)]
     scans = _scans(bound, late_sides, joins)
     staged = stages(draft, [*planning.indexes, *checks, *conditions, *planning.calls], scans)
+    counted, asked = counted_windows(planning, staged, scans)
     undecided = [frozenset(part.stream for part in pair) for pair in late]
     undecided += [frozenset(streams_of(each)) for each in unusable]
     staged = later_stages(planning, staged, scans, undecided)
@@ -129,6 +131,8 @@ def _shape(planning: Planning, draft: Decomposition) -> Shape:
         outputs=(output,),
         lookups=tuple(join for join, _ in joins),
         watermarked=tuple(each.number for each in bound.sources if each.relation.watermark),
+        counted=counted,
+        asked=asked,
     )
     if plan.optional and (why := outer_undated(plan)):
         plan = replace(plan, outputs=(replace(output, undated=output.undated or why),))

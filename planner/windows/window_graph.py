@@ -7,7 +7,7 @@ is a set of such networks, one to a branch (W-join 2002, forms 1 to 3 and path j
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import pairwise, product
 from math import prod
 
@@ -33,16 +33,38 @@ class Edge:
 
 
 @dataclass(frozen=True)
+class RowsTerm:
+    """A window of rows as written: fewer than ``rows`` rows of a stream are later than that of a tuple, and
+    not later than the tuple's latest timestamp.
+
+    They are counted with the same key where it is ``per_key``, and of those for which the condition at
+    ``landmark`` is true where there is one.
+    """
+
+    stream: int
+    rows: int
+    per_key: bool
+    landmark: Span | None
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
 class Branch:
     """One conjunction, completed.
 
     ``given`` are the tightest bounds written, ``windows`` the closure and ``paths[i][j]`` the streams
-    whose given bounds add up to that between i and j (empty where there is no bound).
+    whose given bounds add up to that between i and j (empty where there is no bound). ``counted`` are its
+    windows of rows.
     """
 
     given: Windows
     windows: Windows
     paths: tuple[tuple[tuple[int, ...], ...], ...]
+    counted: tuple[RowsTerm, ...] = ()
+
+    def includes(self, narrow: "Branch") -> bool:
+        """Return whether every tuple of another conjunction satisfies this one."""
+        return self.windows.includes(narrow.windows) and set(self.counted) <= set(narrow.counted)
 
 
 @dataclass(frozen=True)
@@ -81,7 +103,7 @@ def window_graph(
 
     Of the streams ``timeless`` nothing is bounded; ``static`` are tables beside streams. ``must_connect``
     asks for an error where a branch leaves streams unconnected. ``also``: bounds that every branch has.
-    Raises WJ110, WJ201, WJ212, WJ301 to WJ306 and WJ501.
+    Raises WJ110, WJ201, WJ212 and WJ301 to WJ306.
     """
     reader = _Reader(tuple(names), kind, parameters, frozenset(timeless))
     if condition is not None and (alternatives := _count(condition)) > MAXIMUM_BRANCHES:
@@ -91,17 +113,18 @@ def window_graph(
     first_error: WJoinError | None = None
     contradictory = 0
     conjunctions = [()] if condition is None else reader.alternatives(condition)
-    for written in conjunctions:
-        edges = (*written, *also)
-        if must_connect and condition is not None:
+    for terms in conjunctions:
+        edges = (*(each for each in terms if isinstance(each, Edge)), *also)
+        counted = tuple(dict.fromkeys(each for each in terms if isinstance(each, RowsTerm)))
+        if must_connect and condition is not None and not _ends_by_count(counted, names, timeless):
             which = "an alternative of " if conjunctions[1:] else ""
-            _check_connected(edges, names, timeless, static, condition.span, which)
+            _check_connected(edges, names, timeless, static, condition.span, which, counted)
         cycle = negative_cycle(edges, len(names))
         if cycle:
             contradictory += 1
             first_error = first_error or _contradiction(cycle, names, kind)
         else:
-            branches.append(close(edges, len(names)))
+            branches.append(replace(close(edges, len(names)), counted=counted))
     if not branches and first_error is not None:
         raise first_error
     kept = _without_included(branches)
@@ -121,9 +144,19 @@ def names_in_window(condition: syntax.WindowCondition) -> frozenset[str] | None:
             streams: tuple[syntax.Identifier, ...] = (first, second)
         case syntax.WindowPath():
             streams = (*condition.streams, *(each.stream for each in condition.absent))
-        case syntax.WindowStream(stream) | syntax.WindowRows(stream):
+        case syntax.WindowStream(stream) | syntax.WindowRows(stream) | syntax.WindowSince(stream):
             streams = (stream,)
     return frozenset(each.name.lower() for each in streams)
+
+
+def landmarks(condition: syntax.WindowCondition) -> Iterator[syntax.WindowSince]:
+    """Yield the windows that begin anew at landmarks."""
+    match condition:
+        case syntax.WindowAnd(terms) | syntax.WindowOr(terms):
+            for term in terms:
+                yield from landmarks(term)
+        case syntax.WindowSince():
+            yield condition
 
 
 def absent_streams(condition: syntax.WindowCondition) -> Iterator[syntax.Identifier]:
@@ -156,8 +189,8 @@ class _Reader:
     parameters: Mapping[str, object]
     timeless: frozenset[int]
 
-    def alternatives(self, condition: syntax.WindowCondition) -> list[tuple[Edge, ...]]:
-        """Return the disjunctive normal form: the edges of each conjunction."""
+    def alternatives(self, condition: syntax.WindowCondition) -> list[tuple[Edge | RowsTerm, ...]]:
+        """Return the disjunctive normal form: the edges and the windows of rows of each conjunction."""
         match condition:
             case syntax.WindowAnd(terms):
                 choices = product(*(self.alternatives(term) for term in terms))
@@ -165,10 +198,10 @@ class _Reader:
             case syntax.WindowOr(terms):
                 return [edges for term in terms for edges in self.alternatives(term)]
             case syntax.WindowPath():
-                return self._path(condition)
+                return [*self._path(condition)]
         return [self._term(condition)]
 
-    def _term(self, term: syntax.WindowTerm) -> tuple[Edge, ...]:
+    def _term(self, term: syntax.WindowTerm) -> tuple[Edge | RowsTerm, ...]:
         match term:
             case syntax.WindowAll(width, span=span):
                 return self._all(self._width(width), span)
@@ -182,8 +215,10 @@ class _Reader:
                 source = self._stream(stream)
                 bound = self._width(width)
                 return tuple(Edge(source, other, bound, span) for other in self._others(source))
-            case syntax.WindowRows(_, _, span=span):
-                raise WJoinError("WJ501", "ROWS windows are not available yet", span=span)
+            case syntax.WindowRows(stream, rows, per_key, span=span):
+                return (RowsTerm(self._stream(stream), rows, per_key, None, span),)
+            case syntax.WindowSince(stream, _, place, span=span):
+                return (RowsTerm(self._stream(stream), 1, False, place, span),)
         raise AssertionError(f"no such window term: {term!r}")
 
     def _path(self, path: syntax.WindowPath) -> list[tuple[Edge, ...]]:
@@ -337,6 +372,11 @@ def _contradiction(cycle: Sequence[Edge], names: Sequence[str], kind: TimeKind) 
     return WJoinError("WJ302", message, span=span)
 
 
+def _ends_by_count(counted: Sequence[RowsTerm], names: Sequence[str], timeless: Collection[int]) -> bool:
+    """Return whether no row of any stream need be kept forever, whatever the windows in time."""
+    return {*range(len(names))} <= {*timeless, *(each.stream for each in counted)}
+
+
 def _check_connected(
     edges: Sequence[Edge],
     names: Sequence[str],
@@ -344,6 +384,7 @@ def _check_connected(
     static: Collection[int],
     span: Span,
     which: str,
+    counted: Sequence[RowsTerm] = (),
 ) -> None:
     first = next(number for number in range(len(names)) if number not in timeless)
     part = [first if number in timeless else number for number in range(len(names))]
@@ -360,6 +401,8 @@ def _check_connected(
     message = f"{which}the windows {verb} not connect all streams: {' and '.join(groups)} are apart"
     one, other = (names[part.index(each)] for each in list(dict.fromkeys(part))[:2])
     help = f"add a window between the parts, for example WINDOW ({one}, {other}) = …"
+    if counted:
+        help += ", or one of rows for every stream"
     tables = [names[number] for number in static if all(each in static for each in _part_of(part, number))]
     if tables:
         help += f"; {tables[0]}, a table, needs none in a subquery without its time column"
@@ -374,11 +417,8 @@ def _without_included(branches: Sequence[Branch]) -> tuple[Branch, ...]:
     """Drop branches whose every tuple satisfies another branch; the first of equal ones stays."""
     kept: list[Branch] = []
     for number, branch in enumerate(branches):
-        earlier = (other.windows.includes(branch.windows) for other in kept)
-        later = (
-            other.windows.includes(branch.windows) and other.windows != branch.windows
-            for other in branches[number + 1 :]
-        )
+        earlier = (other.includes(branch) for other in kept)
+        later = (other.includes(branch) and not branch.includes(other) for other in branches[number + 1 :])
         if not any(earlier) and not any(later):
             kept.append(branch)
     return tuple(kept)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from wjoin.executor.arrivals import Arrivals
+from wjoin.executor.counted import shares, told_ticks
 from wjoin.executor.counts import Counts
 from wjoin.executor.routing import Router, worker_count
 from wjoin.executor.silence import with_later
@@ -17,6 +18,7 @@ from wjoin.executor.step import Made, StageLogic
 from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.parts.kernels.runs import int64_view
 from wjoin.planner.plan.block_columns import time_name
+from wjoin.planner.plan.counting import goes_by_key
 from wjoin.planner.plan.edges import reached_by
 from wjoin.planner.plan.physical import PhysicalPlan
 from wjoin.udfs.predicate import Predicate
@@ -160,6 +162,8 @@ class LocalWorkers:
                 else:
                     stream = source.members[0]
                     new = [blocks[stream].select(source.columns)] if stream in seen else []
+                    for window, ticks, own in self._ticks(stream, blocks.get(stream), len(workers)):
+                        arrivals[own].ticks.setdefault(window, []).append(ticks)
                 router = Router.to(self._plan, stage, place, tuple(range(len(workers))))
                 whole = self._whole and source.stage is None
                 for block in new:
@@ -178,3 +182,14 @@ class LocalWorkers:
             self.loads.append(loads)
             results.append(made)
         return [each.rows for each in results[-1]]
+
+    def _ticks(
+        self, stream: int, block: pa.RecordBatch | None, workers: int
+    ) -> Iterator[tuple[int, pa.RecordBatch, int]]:
+        """Yield what windows of rows count of a stream: the number of the window, ticks, and a worker."""
+        for number, window in enumerate(self._plan.counted if block is not None and block.num_rows else ()):
+            if window.stream == stream:
+                ticks = told_ticks(self._plan, number, block, block.column(time_name(stream)))
+                by_key = goes_by_key(self._plan, window)
+                for places, share in shares(ticks, range(workers), by_key=by_key):
+                    yield from ((number, share, place) for place in places)

@@ -11,7 +11,7 @@ from wjoin.grammar.syntax import Query
 from wjoin.planner.catalog import Column, Delay, Estimate, Origin, Relation
 from wjoin.planner.choose.layouts import UNKNOWN, LayoutRule
 from wjoin.planner.cost.model import CostSettings
-from wjoin.planner.plan.block_columns import code_name, stored_column, time_name
+from wjoin.planner.plan.block_columns import code_name, counted_name, stored_column, time_name
 from wjoin.planner.plan.physical import KeyCode, PhysicalPlan
 from wjoin.planner.planning import PlannedSelect, plan_select
 from wjoin.planner.request import Request
@@ -81,6 +81,11 @@ def block_of(plan: PhysicalPlan, number: int, rows: Mapping[str, Any]) -> pa.Rec
         stored = stored_column(plan, number, place)
         if not stored.restored:
             columns[stored.name] = rows[_name(each.expression)]
+    for place, window in enumerate(plan.counted):
+        if window.stream == number and window.condition:
+            columns[counted_name(place)] = rows[_name(window.condition)]
+        if window.stream == number and window.key is not None:
+            columns[counted_name(place, 0)] = rows[_key(scan.codes[window.key])]
     return pa.RecordBatch.from_pydict(columns)
 
 

@@ -37,8 +37,10 @@ def print_condition(condition: syntax.WindowCondition) -> str:
             return f"WINDOW ({_listed((first, second))}) BETWEEN {bounds}"
         case syntax.WindowStream(stream, width):
             return f"WINDOW {print_name(stream.name)} = {print_duration(width)}"
-        case syntax.WindowRows(stream, rows):
-            return f"WINDOW {print_name(stream.name)} = {rows} ROWS"
+        case syntax.WindowRows(stream, rows, per_key):
+            return f"WINDOW {print_name(stream.name)} = {rows} ROWS{' PER KEY' if per_key else ''}"
+        case syntax.WindowSince(stream, condition):
+            return f"WINDOW {print_name(stream.name)} SINCE ({condition})"
         case syntax.WindowPath(streams, widths, bidirectional, absent):
             ends = [each.width for each in absent if each.width is not None]
             steps = ", ".join(map(print_duration, (*widths, *ends)))

@@ -64,7 +64,14 @@ TERMS = st.one_of(
     st.builds(syntax.WindowPair, NAMES, NAMES, WIDTHS, st.booleans(), span=st.just(ANY)),
     betweens(),
     st.builds(syntax.WindowStream, NAMES, WIDTHS, span=st.just(ANY)),
-    st.builds(syntax.WindowRows, NAMES, st.integers(1, 10**9), span=st.just(ANY)),
+    st.builds(syntax.WindowRows, NAMES, st.integers(1, 10**9), st.booleans(), span=st.just(ANY)),
+    st.builds(
+        syntax.WindowSince,
+        NAMES,
+        st.sampled_from(["x", "A.x = ')' OR (y)", "since", "WINDOW A = 5 AND SINCE (x)"]),
+        st.just(ANY),
+        span=st.just(ANY),
+    ),
     paths(),
 )
 

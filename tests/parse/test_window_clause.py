@@ -58,6 +58,10 @@ FORMS = {
     ),
     "WINDOW A = 5 SECONDS": syntax.WindowStream(name("A"), seconds(5), span=ANY),
     "WINDOW A = 12 ROWS": syntax.WindowRows(name("A"), 12, span=ANY),
+    "WINDOW since = 2 ROWS PER KEY": syntax.WindowRows(name("since"), 2, True, span=ANY),
+    "WINDOW since SINCE (A.x IN (1, ')') AND WINDOW > 5)": syntax.WindowSince(
+        name("since"), "A.x IN (1, ')') AND WINDOW > 5", ANY, span=ANY
+    ),
     "PATH (A, B, C) WITHIN (5 SECONDS, 1 MINUTE)": syntax.WindowPath(
         (name("A"), name("B"), name("C")), (seconds(5), seconds(60)), False, span=ANY
     ),

@@ -70,7 +70,8 @@ def output_delay(planned: PlannedSelect) -> int | None:
     A result is completed by a row of some stream i not older than M_i - delay_i, M_i being the
     greatest time seen on i. A member a then satisfies a >= t_i - between(a, i), and no emitted a
     exceeds M_i + between(i, a). A static relation's rows complete nothing. None when that has no
-    bound: of an outer join, a row that can have no partner comes at once, others wait for them.
+    bound: of an outer join, a row that can have no partner comes at once, others wait for them. A result that
+    has waited for its count of rows of i has a latest row, of any stream, that is not older than that.
     """
     plan = planned.physical
     if plan.optional:
@@ -78,7 +79,9 @@ def output_delay(planned: PlannedSelect) -> int | None:
     delays = []
     for a in (number for number, scan in enumerate(plan.streams) if scan.dated):
         for i in plan.staged:
-            back, forth = plan.windows.between(a, i), plan.windows.between(i, a)
+            latest = plan.staged if any(each.stream == i for each in plan.counted) else (i,)
+            back = plan.windows.widest((a, other) for other in latest)
+            forth = plan.windows.between(i, a)
             if back is None or forth is None:
                 return None
             delays.append(plan.streams[i].delay + back + forth)

@@ -22,10 +22,10 @@ _UNITS = ("SECONDS", "MINUTES", "HOURS", "DAYS", "WEEKS", "MILLISECONDS", "MICRO
 _VALUES = sorted({value for values in HINTS.values() for value in values})
 
 _ALSO_NAMES = (
-    *("ADD", "COMMIT", "EVERY", "EXECUTE", "FAILURE", "GRACE", "HISTORY", "KEEP", "OTHERS", "RETAIN"),
-    *("ASOF", "MATCH_CONDITION", "STATEMENT"),
+    *("ADD", "COMMIT", "EVERY", "EXECUTE", "FAILURE", "GRACE", "HISTORY", "KEEP", "KEY", "OTHERS", "PER"),
+    *("ASOF", "MATCH_CONDITION", "RETAIN", "SINCE", "STATEMENT"),
 )
-"""Words of statement sets, of sinks and of ASOF joins, which as names need no quotes."""
+"""Words of statement sets, of sinks, of ASOF joins and of windows of rows, which as names need no quotes."""
 
 WORDS = (*sorted(KEYWORDS), *_ALSO_NAMES, *_UNITS, *HINTS, SHIP, *_VALUES)
 """The words that are completed: keywords, units of time, hints and their values."""

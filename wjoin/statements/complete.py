@@ -16,8 +16,8 @@ from wjoin.statements.statement_sets import execute_set, run_insert
 def completed(asked: Asked, statement: Statement, ran: Sequence[Running]) -> list[Running]:
     """Start queries again that have read all there is, with a micro-batch with which all streams end.
 
-    Those are left out in which nothing waits: none of their joins tells what has no partner, or they have
-    read nothing. Raises WJoinError WJ727 where the state of one is in Spark's store.
+    Those are left out in which nothing waits: none of their joins tells what has no partner or counts rows,
+    or they have read nothing. Raises WJoinError WJ727 where the state of one is in Spark's store.
     """
     return (
         []

@@ -1,0 +1,399 @@
+"""Windows of rows: results that wait until it is known how many rows are later than theirs.
+
+The times of all rows of a stream whose rows are counted come to the workers that make its results: those that
+WHERE removes, too, and without any other column. They are kept as *ticks*, each time once with the number of
+its rows; by key where rows are counted by key. A result is inside a window once the stream's watermark has
+passed its latest time and too few later rows have come, and outside once enough have. Until then it waits in
+the state with all its columns, in the order of its latest time.
+"""
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from wjoin.executor.blocks import concatenate, stable
+from wjoin.executor.spool import Spool
+from wjoin.executor.state.kept_rows import Keeper, kept, watermark
+from wjoin.executor.state.slices import Slice, SliceStore, maintain, read_slice, write_slices
+from wjoin.executor.state.writing import Cutting
+from wjoin.executor.windows import Times, within
+from wjoin.parts.kernels.runs import (
+    LEAST,
+    BoolArray,
+    Int64Array,
+    Order,
+    RunShape,
+    SortedRun,
+    int64_view,
+    integers,
+)
+from wjoin.parts.routes.hash_route import HashRoute
+from wjoin.planner.plan.block_columns import counted_name, time_name
+from wjoin.planner.plan.counting import ends_by_count, ends_in_time, key_columns
+from wjoin.planner.plan.physical import CountedWindow, PhysicalPlan, Retention
+
+Marks = Mapping[int, int | None]
+"""The watermarks of streams, None before the first row."""
+
+_CODE, _TIME, _ROWS = "code", "time", "rows"
+
+_LATEST = "latest"
+"""The column of results that wait with their latest time."""
+
+_WAITING = RunShape(None, (_LATEST,), Order.TIME)
+_TICKS = RunShape(None, (_TIME,), Order.TIME)
+
+
+def told_ticks(plan: PhysicalPlan, number: int, read: pa.RecordBatch, times: pa.Array) -> pa.RecordBatch:
+    """Return the ticks of rows of a stream for the window with a number.
+
+    ``read`` is what is read of them, ``times`` are int64; a row without one counts nowhere.
+    """
+    window = plan.counted[number]
+    columns, counts = {_TIME: times}, pc.is_valid(times)
+    if window.condition:
+        counts = pc.and_(counts, pc.fill_null(read.column(counted_name(number)), False))
+    if window.key is not None:
+        code = plan.streams[window.stream].codes[window.key]
+        columns[_CODE] = integers(read.column(counted_name(number, 0)))
+        counts = pc.and_(counts, pc.is_valid(columns[_CODE]))
+        for place in range(0 if code.exact else len(code.expressions)):
+            columns[_value(place)] = stable(read.column(counted_name(number, place + 1)))
+    ones = pa.array(np.ones(len(times), np.int64))
+    return _together(pa.RecordBatch.from_pydict({**columns, _ROWS: ones}).filter(counts))
+
+
+def shares(
+    ticks: pa.RecordBatch, workers: Sequence[int], *, by_key: bool
+) -> Iterator[tuple[Sequence[int], pa.RecordBatch]]:
+    """Yield ticks with the workers that need them: all, or ``by_key`` the one that has the rows of a key."""
+    if not by_key:
+        yield workers, ticks
+        return
+    codes, times = (int64_view(ticks.column(name)) for name in (_CODE, _TIME))
+    for share in HashRoute().shares(codes, times, len(workers), None):
+        yield [workers[share.worker]], ticks if share.rows is None else ticks.take(pa.array(share.rows))
+
+
+def _value(place: int) -> str:
+    return f"value{place}"
+
+
+def _together(ticks: pa.RecordBatch) -> pa.RecordBatch:
+    """Return ticks, those of one key and time as one."""
+    names = [name for name in ticks.schema.names if name != _ROWS]
+    found = pa.Table.from_batches([ticks]).group_by(names, use_threads=False).aggregate([(_ROWS, "sum")])
+    columns = {name: found.column(name).combine_chunks() for name in names}
+    return pa.RecordBatch.from_pydict({**columns, _ROWS: found.column(f"{_ROWS}_sum").combine_chunks()})
+
+
+@dataclass(frozen=True)
+class Ticks:
+    """The ticks of a window that have come, by keys where it counts by key; in any order."""
+
+    rows: pa.RecordBatch | None
+
+    @classmethod
+    def of(cls, pieces: Sequence[pa.RecordBatch]) -> "Ticks":
+        """Return those of some pieces."""
+        return cls(concatenate(list(pieces)) if pieces else None)
+
+    @cached_property
+    def by_time(self) -> tuple[Int64Array, Int64Array]:
+        """Their times ascending, and how many rows there are before each; one number more."""
+        if self.rows is None:
+            return np.zeros(0, np.int64), np.zeros(1, np.int64)
+        times, counts = (int64_view(self.rows.column(name)) for name in (_TIME, _ROWS))
+        order = np.argsort(times)
+        return times[order], np.concatenate([[0], np.cumsum(counts[order])])
+
+
+def all_ticks(plan: PhysicalPlan, told: Mapping[int, Sequence[pa.RecordBatch]]) -> list[Ticks]:
+    """Return the ticks of each window, of those that have come by the numbers of the windows."""
+    return [Ticks.of(told.get(number, ())) for number in range(len(plan.counted))]
+
+
+def decided(
+    plan: PhysicalPlan, ticks: Sequence[Ticks], rows: pa.RecordBatch, marks: Marks | None
+) -> tuple[BoolArray, BoolArray]:
+    """Return which results are known to be inside one of the alternatives, and which to be outside of all.
+
+    ``ticks`` are those of each window of rows that have come, ``marks`` how far the streams have come; None
+    where they are complete.
+    """
+    times: Times = {each: int64_view(rows.column(time_name(each))) for each in plan.staged}
+    latest = _latest(rows, plan)
+    fewer: list[BoolArray] = []
+    known: list[BoolArray] = []
+    for number, (window, own) in enumerate(zip(plan.counted, ticks, strict=True)):
+        mark = None if marks is None else marks[window.stream]
+        known.append(latest < mark if mark is not None else np.full(len(latest), marks is None))
+        fewer.append(_fewer(plan, number, own, rows, times[window.stream], latest))
+    inside, outside = np.zeros(len(latest), bool), np.ones(len(latest), bool)
+    for windows, asked in zip(plan.branches or (None,), plan.asked, strict=True):
+        near = np.ones(len(latest), bool) if windows is None else within(windows, times)
+        inside |= np.logical_and.reduce([near, *(fewer[number] & known[number] for number in asked)])
+        outside &= np.logical_or.reduce([~near, *(~fewer[number] for number in asked)])
+    return inside, outside
+
+
+def _latest(rows: pa.RecordBatch, plan: PhysicalPlan) -> Int64Array:
+    found: Int64Array = np.maximum.reduce([int64_view(rows.column(time_name(each))) for each in plan.staged])
+    return found
+
+
+def _fewer(
+    plan: PhysicalPlan,
+    number: int,
+    ticks: Ticks,
+    rows: pa.RecordBatch,
+    since: Int64Array,
+    until: Int64Array,
+) -> BoolArray:
+    """Return whether few enough rows are later than each time ``since``, and not later than ``until``.
+
+    ``rows`` have the keys by which they are counted: results or other rows of a block, or ticks.
+    """
+    window = plan.counted[number]
+    if window.key is None:
+        at, before = ticks.by_time
+        last, first = (before[np.searchsorted(at, each, side="right")] for each in (until, since))
+        return np.asarray(last - first < window.rows)
+    if ticks.rows is None or ticks.rows.num_rows == 0:
+        return np.ones(len(since), bool)
+    at, counts = int64_view(ticks.rows.column(_TIME)), int64_view(ticks.rows.column(_ROWS))
+    sizes = len(at), len(since)
+    own, asked = _identities(_keys(plan, window, ticks.rows), _keys(plan, window, rows), sizes)
+    if len(at) > len(since):
+        meant = np.isin(own, asked)
+        at, counts, own = at[meant], counts[meant], own[meant]
+    size = len(at)
+    times, keys = np.concatenate([at, since, until]), np.concatenate([own, asked, asked])
+    # Of one time the ticks come first.
+    questions = np.arange(len(times)) >= size
+    order = np.lexsort((questions, times, keys))
+    before = np.empty(len(times), np.int64)
+    before[order] = np.cumsum(np.concatenate([counts, np.zeros(2 * len(since), np.int64)])[order])
+    found: BoolArray = before[size + len(since) :] - before[size : size + len(since)] < window.rows
+    return found
+
+
+def _keys(plan: PhysicalPlan, window: CountedWindow, rows: pa.RecordBatch) -> list[pa.Array]:
+    """Return the columns with the keys by which a window counts: of ticks, or of rows of a block."""
+    names = key_columns(plan, window)
+    if names and _TIME in rows.schema.names:
+        exact = window.key is not None and plan.streams[window.stream].codes[window.key].exact
+        return [rows.column(_CODE if exact else _value(place)) for place in range(len(names))]
+    return [rows.column(name) for name in names]
+
+
+def _identities(
+    left: Sequence[pa.Array], right: Sequence[pa.Array], sizes: tuple[int, int]
+) -> tuple[Int64Array, Int64Array]:
+    """Return numbers that are the same where rows on both sides have the same key."""
+    if len(left) == 1 and pa.types.is_int64(left[0].type) and pa.types.is_int64(right[0].type):
+        return int64_view(left[0]), int64_view(right[0])
+    found = np.zeros(sum(sizes), np.int64)
+    for one, other in zip(left, right, strict=True):
+        values, count = _numbered(one, other)
+        _, found = np.unique(found * count + values, return_inverse=True)
+    return found[: sizes[0]], found[sizes[0] :]
+
+
+def _numbered(left: pa.Array, right: pa.Array) -> tuple[npt.NDArray[np.int64], int]:
+    """Return numbers of the values of two columns, one after the other, and how many there are."""
+    if left.type != right.type:
+        # One may stand in the block as the int64 of its key code or event time.
+        left, right = integers(left), integers(right)
+    both = pa.concat_arrays([left, right])
+    if pa.types.is_floating(both.type):
+        # Of the two zeros there is one.
+        both = pc.add(both, pa.scalar(0, both.type))
+    found = both.dictionary_encode(null_encoding="encode")
+    return np.asarray(found.indices.cast(pa.int64())), len(found.dictionary)
+
+
+@dataclass
+class Waiting:
+    """The results of a micro-batch that ask for windows of rows, and those that have waited before it.
+
+    ``before`` are the slices of the state: those of results that wait, then of the ticks of each window.
+    ``seen`` are the event times before the micro-batch. ``after`` are the slices after it.
+    """
+
+    plan: PhysicalPlan
+    before: Sequence[tuple[Slice, ...]]
+    seen: Mapping[int, int]
+    store: SliceStore
+    cutting: Cutting
+    spool: Spool
+    after: tuple[tuple[Slice, ...], ...] = ()
+    _marks: Marks = field(default_factory=dict)
+    _new: list[pa.RecordBatch | None] = field(default_factory=list)
+    _ticks: list[Ticks] = field(default_factory=list)
+    _found: list[pa.RecordBatch] = field(default_factory=list)
+    _bytes: int = 0
+
+    def begin(self, told: Mapping[int, Sequence[pa.RecordBatch]], seen: Mapping[int, int]) -> None:
+        """Take the ticks that have come, by the numbers of the windows; ``seen`` are the event times after
+        the micro-batch."""
+        self._marks = _marks(self.plan, seen)
+        self._new = [self._on_time(number, told.get(number, ())) for number in range(len(self.plan.counted))]
+        for slices, new in zip(self._kept, self._new, strict=True):
+            self._ticks.append(Ticks.of([*map(self.store.load, slices), *([] if new is None else [new])]))
+
+    def keeper(self, stream: int, keeper: Keeper) -> Keeper:
+        """Return how the rows of a stream are kept.
+
+        Where no window in time ends that, until so many later ones have come that no result can have them.
+        """
+        ends = ends_by_count(self.plan, stream)
+        # Another stream's row completes a result with one that is kept.
+        until = self._least(self._marks[other] for other in self.plan.staged if other != stream)
+        if not ends or until is None:
+            return keeper
+
+        others = [each for each in self.plan.staged if each != stream]
+
+        def live(run: SortedRun) -> BoolArray:
+            found, (times, *_) = np.zeros(run.rows, bool), run.times
+            for windows, own in ends:
+                rules = [Retention(each, ((stream, windows.between(stream, each)),)) for each in others]
+                inside = kept(rules, {stream: times}, self._marks)
+                for number in own:
+                    ticks = self._ticks[number]
+                    inside &= _fewer(self.plan, number, ticks, run.batch, times, np.full(run.rows, until))
+                found |= inside
+            return found & keeper.live(run)
+
+        return Keeper(keeper.shape, live, None)
+
+    def take(self, rows: pa.RecordBatch) -> None:
+        """Take new results; beyond what is joined at once they are set down on disk."""
+        self._bytes += rows.nbytes
+        self._found.append(self.spool.put(rows) if self._bytes > self.cutting.stretch else rows)
+
+    def decide(self, names: Iterator[int]) -> Iterator[pa.RecordBatch]:
+        """Yield the results that are known to be inside; ``names`` are those for new slices."""
+        marks, ticks = self._marks, self._ticks
+        waiting = self.before[0] if self.before else ()
+        rest: list[pa.RecordBatch] = []
+        for rows in self._found:
+            inside, outside = decided(self.plan, ticks, rows, marks)
+            yield from _some(rows, inside)
+            rest += _some(rows, ~inside & ~outside)
+        left: list[pa.RecordBatch] = []
+        fresh = _WAITING.sort(self._dated(concatenate(rest))) if rest else None
+
+        def live(run: SortedRun) -> BoolArray:
+            inside, outside = decided(self.plan, ticks, run.batch, marks)
+            return ~inside & ~outside
+
+        def leaving(run: SortedRun) -> None:
+            inside, _ = decided(self.plan, ticks, run.batch, marks)
+            # All that has waited may leave at once.
+            left.extend(map(self.spool.put, _some(run.batch.drop_columns([_LATEST]), inside)))
+
+        load = partial(self._load, _WAITING)
+        change = maintain(waiting, fresh, _WAITING, load, live, self._settled(marks), self.cutting, leaving)
+        yield from left
+        groups = [self._written(change.stay, change.write, change.remove, _WAITING, names)]
+        groups += [self._kept_ticks(number, groups[0], names) for number in range(len(ticks))]
+        self.after = tuple(groups)
+
+    @property
+    def _kept(self) -> Sequence[tuple[Slice, ...]]:
+        """The slices of the ticks of each window."""
+        return self.before[1:] or ((),) * len(self.plan.counted)
+
+    def _on_time(self, number: int, told: Sequence[pa.RecordBatch]) -> pa.RecordBatch | None:
+        """Return the new ticks of a window without those of late rows, None where there are none."""
+        if not told:
+            return None
+        ticks = concatenate(list(told))
+        mark = _marks(self.plan, self.seen)[self.plan.counted[number].stream]
+        if mark is not None:
+            ticks = ticks.filter(pa.array(int64_view(ticks.column(_TIME)) >= mark))
+        return _together(ticks)
+
+    def _load(self, shape: RunShape, each: Slice) -> SortedRun:
+        return read_slice(each, shape, self.store)
+
+    def _dated(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        return rows.append_column(_LATEST, pa.array(_latest(rows, self.plan)))
+
+    def _settled(self, marks: Marks) -> int | None:
+        """Return from which latest time on no result is known to be inside; None where that is not known."""
+        if len(self.plan.asked) > 1:
+            return None
+        own = [marks[self.plan.counted[number].stream] for number in self.plan.asked[0]]
+        known = [mark for mark in own if mark is not None]
+        return min(known) if len(known) == len(own) else LEAST
+
+    def _needed(self, stream: int, waiting: Sequence[Slice]) -> int | None:
+        """Return the time after which the ticks of a stream are needed, None where all are.
+
+        A row of it is in no result to come that is older than all that may still come, less how far these may
+        be from it; in a result that waits it is no older than the latest time, less the same.
+        """
+        far = {other: self.plan.windows.between(stream, other) or 0 for other in self.plan.staged}
+        marks = [None if mark is None else mark - far[other] for other, mark in self._marks.items()]
+        return self._least([*marks, *(each.earliest - max(far.values()) for each in waiting)])
+
+    def _least(self, times: Iterable[int | None]) -> int | None:
+        """Return the least of some times, None where one is not known."""
+        found = list(times)
+        known = [each for each in found if each is not None]
+        return min(known) if len(known) == len(found) else None
+
+    def _kept_ticks(self, number: int, waiting: Sequence[Slice], names: Iterator[int]) -> tuple[Slice, ...]:
+        """Return the slices of the ticks of a window after the micro-batch."""
+        stream, new = self.plan.counted[number].stream, self._new[number]
+        until = self._least([*self._marks.values(), *(each.earliest for each in waiting)])
+        first = self._needed(stream, waiting) if ends_in_time(self.plan, stream) else None
+        live, settled = partial(self._counts, number, until, first), LEAST if until is None else None
+        fresh = None if new is None or new.num_rows == 0 else _TICKS.sort(new)
+        change = maintain(
+            self._kept[number], fresh, _TICKS, partial(self._load, _TICKS), live, settled, self.cutting
+        )
+        return self._written(change.stay, change.write, change.remove, _TICKS, names)
+
+    def _counts(self, number: int, until: int | None, first: int | None, run: SortedRun) -> BoolArray:
+        """Return which ticks may count for a row in a result whose latest time is ``until`` or later.
+
+        Those that are left are as many as a window needs to be over. ``first``: as ``_needed`` says.
+        """
+        times = run.times[0]
+        if until is None:
+            return np.ones(run.rows, bool)
+        count = _fewer(self.plan, number, self._ticks[number], run.batch, times, np.maximum(times, until))
+        return count if first is None else count & (times > first)
+
+    def _written(
+        self,
+        stay: Sequence[Slice],
+        write: Sequence[SortedRun],
+        remove: Sequence[Slice],
+        shape: RunShape,
+        names: Iterator[int],
+    ) -> tuple[Slice, ...]:
+        for each in remove:
+            self.store.remove(each)
+        wrote = (write_slices(self.store, names, shape, run, self.cutting) for run in write)
+        return (*stay, *itertools.chain(*wrote))
+
+
+def _marks(plan: PhysicalPlan, seen: Mapping[int, int]) -> dict[int, int | None]:
+    return {each: watermark(seen.get(each), plan.streams[each].delay) for each in plan.staged}
+
+
+def _some(rows: pa.RecordBatch, chosen: BoolArray) -> Iterator[pa.RecordBatch]:
+    """Yield the rows that are chosen, nothing where none is."""
+    if chosen.any():
+        yield rows if chosen.all() else rows.filter(pa.array(chosen))

@@ -1,0 +1,35 @@
+"""The conditions of WINDOW … SINCE: each is on its stream alone."""
+
+from collections.abc import Iterator, Mapping
+
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.join_tree import JoinTree
+from wjoin.grammar.spans import Span
+from wjoin.grammar.syntax import Conjunct, WindowCondition
+from wjoin.planner.conditions.conjuncts import Filter, bind_conjunct
+from wjoin.planner.text.scope import Scope
+from wjoin.planner.windows.window_graph import landmarks
+from wjoin.udfs.predicate import Predicate
+
+
+def bound_landmarks(
+    text: str,
+    window: WindowCondition | None,
+    scope: Scope,
+    parameters: Mapping[str, object],
+    predicates: Mapping[str, Predicate],
+    tree: JoinTree,
+) -> Iterator[tuple[Span, str]]:
+    """Yield the places of the conditions of landmarks, and each in SQL over the alias of its stream.
+
+    Raises WJ224 for a condition that is not on that stream alone, and the errors of names.
+    """
+    for each in landmarks(window) if window is not None else ():
+        written = Conjunct(each.place, None)
+        found = bind_conjunct(text, written, scope, parameters, predicates, (), tree)
+        own = (source.number for source in scope.sources if each.stream.matches(source.name))
+        if not isinstance(found, Filter) or found.stream not in own:
+            message = f"the condition of SINCE is not one on the columns of {each.stream.name} alone"
+            remedy = "name only its columns, and no subquery, aggregate or function that changes by itself"
+            raise WJoinError("WJ224", message, span=each.place, help=remedy)
+        yield each.place, found.text

@@ -1,0 +1,95 @@
+"""Windows of rows: what is counted for them, and beside what they are not available."""
+
+from collections.abc import Iterator, Sequence
+
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.join_kinds import JoinKind
+from wjoin.planner.plan.physical import CountedWindow, Stage
+from wjoin.planner.request import Planning
+from wjoin.planner.shape.decompose import Decomposition
+from wjoin.planner.shape.scans import ScanBuilder
+from wjoin.planner.windows.window_graph import RowsTerm
+
+
+def rows_terms(planning: Planning) -> tuple[RowsTerm, ...]:
+    """Return the windows of rows of a block, each once."""
+    return tuple(dict.fromkeys(term for branch in planning.graph.branches for term in branch.counted))
+
+
+def refuse_uncounted(planning: Planning) -> None:
+    """Raise WJ501 for windows of rows beside what they are not available with."""
+    terms = rows_terms(planning)
+    if not terms:
+        return
+    bound = planning.bound
+    if bound.tree.kind is not JoinKind.INNER:
+        reason = f"beside a {bound.tree.kind.value} JOIN, or NOT in a path"
+        raise _refused(terms[0], reason, "make that join in a statement that reads this one's results")
+    for each in bound.sources:
+        if each.relation.site is not None:
+            raise _refused(
+                terms[0], f"with {each.name}, a stream at a site", "read it from where all of it is"
+            )
+        if each.number in planning.static and bound.times[each.number] is not None:
+            remedy = "join it in a statement that reads this one's results"
+            raise _refused(terms[0], f"beside {each.name}, a table with an event time", remedy)
+
+
+def at_once_only(planning: Planning, drafts: Sequence[Decomposition]) -> tuple[Decomposition, ...]:
+    """Return the sequences of joins that windows of rows can have: on all streams at once.
+
+    Raises WJ501 where there are none.
+    """
+    terms = rows_terms(planning)
+    found = tuple(each for each in drafts if not terms or len(each.stages) == 1)
+    if not found:
+        remedy = "compare the same column of every stream: A.id = B.id AND B.id = C.id"
+        raise _refused(terms[0], "where the equalities link streams in several steps", remedy)
+    return found
+
+
+def counted_windows(
+    planning: Planning, stages: Sequence[Stage], scans: Sequence[ScanBuilder]
+) -> tuple[tuple[CountedWindow, ...], tuple[tuple[int, ...], ...]]:
+    """Return the windows of rows, and by alternative the numbers of those that it asks for.
+
+    Raises WJ501 for PER KEY where rows have no key whose values can be compared.
+    """
+    terms = rows_terms(planning)
+    if not terms:
+        return (), ()
+    made = {each: _counted(planning, each, stages, scans) for each in terms}
+    # The state has them in the same order, however the statement is spelled.
+    counted = sorted({*made.values()}, key=lambda each: (each.stream, each.rows, each.key or 0, str(each)))
+    asked = (sorted({counted.index(made[each]) for each in one.counted}) for one in planning.graph.branches)
+    return tuple(counted), tuple(map(tuple, asked))
+
+
+def _counted(
+    planning: Planning, term: RowsTerm, stages: Sequence[Stage], scans: Sequence[ScanBuilder]
+) -> CountedWindow:
+    condition = "" if term.landmark is None else planning.bound.landmarks[term.landmark]
+    key = next(_keys(term.stream, stages), None) if term.per_key else None
+    if term.per_key:
+        name = planning.bound.sources[term.stream].name
+        if key is None:
+            remedy = f"add one, such as {name}.id = …, or leave PER KEY out"
+            raise _refused(term, f"by a key: no equality names {name}", remedy)
+        code = scans[term.stream].codes[key]
+        classes = sum(term.stream in each.streams for each in planning.classes)
+        if not (code.exact or code.verify) or classes != len(code.expressions):
+            remedy = "compare columns of whole numbers, strings, dates or timestamps"
+            raise _refused(term, f"by this key of {name}, which the join does not have as one", remedy)
+    return CountedWindow(term.stream, term.rows, condition, key)
+
+
+def _keys(stream: int, stages: Sequence[Stage]) -> Iterator[int]:
+    """Yield the number of the code by which the rows of a stream meet others."""
+    for stage in stages:
+        for each in stage.inputs:
+            if each.key is not None and each.key[0] == stream:
+                yield each.key[1]
+
+
+def _refused(term: RowsTerm, reason: str, remedy: str) -> WJoinError:
+    return WJoinError("WJ501", f"a window of rows is not available {reason}", span=term.span, help=remedy)

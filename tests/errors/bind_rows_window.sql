@@ -1,1 +1,0 @@
-SELECT A.obj_id FROM camera1 A, camera2 B WINDOW A = 10 ROWS AND WINDOW (A, B) = 5 s

@@ -1,0 +1,1 @@
+SELECT A.obj_id FROM camera1 A, camera2 B WINDOW (A, B) = 5 s AND WINDOW A SINCE (B.obj_id = 5) WHERE A.obj_id = B.obj_id

@@ -1,0 +1,140 @@
+"""Windows of rows and landmarks, of streams and of tables, have the rows that DuckDB has."""
+
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import wjoin
+from tests.stream.test_outer_joins import end, on_time
+from tests.stream.test_statement_sets import Streams
+from tests.tiers import tiers
+from wjoin.grammar.errors import WJoinError
+
+NEAR = "B.n - A.n BETWEEN -4 AND 12"
+WINDOW = "WINDOW (A, B) BETWEEN -4 AND 12"
+LATEST = "greatest(A.n, B.n)"
+
+
+def later(stream: str, alias: str, only: str = "true", latest: str = LATEST) -> str:
+    """Return in SQL how many rows of a stream are later than that of a result, and not than the result."""
+    counted = f"x.n > {alias}.n AND x.n <= {latest} AND ({only})"
+    return f"(SELECT count(*) FROM {stream} x WHERE {counted})"
+
+
+STATEMENTS = {
+    "rows": (
+        f"SELECT A.n AS a, A.s, B.n AS b FROM one A, two B {WINDOW} AND WINDOW A = 15 ROWS WHERE A.k = B.k",
+        f"SELECT A.n, A.s, B.n FROM one A, two B WHERE {NEAR} AND A.k = B.k AND {later('one', 'A')} < 15",
+    ),
+    # What WHERE removes counts as well.
+    "per_key": (
+        f"""SELECT A.n AS a, B.v FROM one A, two B {WINDOW} AND WINDOW A = 3 ROWS PER KEY
+            WHERE A.k = B.k AND A.v > 4""",
+        f"""SELECT A.n, B.v FROM one A, two B WHERE {NEAR} AND A.k = B.k AND A.v > 4
+            AND {later("one", "A", "x.k = A.k")} < 3""",
+    ),
+    "since": (
+        f"""SELECT A.n AS a, B.n AS b FROM one A, two B {WINDOW} AND WINDOW B SINCE (B.s = 'x' AND B.v > :v)
+            WHERE A.k = B.k AND B.s <> 'x'""".replace(":v", "5"),
+        f"""SELECT A.n, B.n FROM one A, two B WHERE {NEAR} AND A.k = B.k AND B.s <> 'x'
+            AND {later("two", "B", "x.s = 'x' AND x.v > 5")} = 0""",
+    ),
+    # Keys that are hashed, and other columns than those of the join.
+    "strings": (
+        f"""SELECT A.v, MATCH_TIME() AS at FROM one A, two B
+            WINDOW B = 2 ROWS PER KEY AND WINDOW A = 40 ROWS AND {WINDOW} WHERE A.s = B.s AND A.j = B.j""",
+        f"""SELECT A.v, {LATEST} FROM one A, two B WHERE {NEAR} AND A.s = B.s AND A.j = B.j
+            AND {later("two", "B", "x.s = B.s AND x.j = B.j")} < 2 AND {later("one", "A")} < 40""",
+    ),
+    "either": (
+        """SELECT A.n AS a, B.n AS b FROM one A, two B WHERE A.k = B.k
+           WINDOW (A, B) BETWEEN 0 AND 1 OR (WINDOW (A, B) BETWEEN 0 AND 12 AND WINDOW A = 10 ROWS)""",
+        f"""SELECT A.n, B.n FROM one A, two B WHERE A.k = B.k AND (B.n - A.n BETWEEN 0 AND 1
+            OR (B.n - A.n BETWEEN 0 AND 12 AND {later("one", "A")} < 10))""",
+    ),
+    "no_key": (
+        """SELECT A.n AS a, B.n AS b FROM one A, two B
+           WINDOW (A, B) BETWEEN 0 AND 6 AND WINDOW A = 4 ROWS WHERE A.v < B.v""",
+        f"""SELECT A.n, B.n FROM one A, two B WHERE B.n - A.n BETWEEN 0 AND 6 AND A.v < B.v
+            AND {later("one", "A")} < 4""",
+    ),
+    "no_time": (
+        """SELECT A.n AS a, B.n AS b FROM one A, two B WINDOW A = 3 ROWS PER KEY AND WINDOW B = 12 ROWS
+           WHERE A.k = B.k""",
+        f"""SELECT A.n, B.n FROM one A, two B WHERE A.k = B.k
+            AND {later("one", "A", "x.k = A.k")} < 3 AND {later("two", "B")} < 12""",
+    ),
+    "three": (
+        """SELECT A.n AS a, B.n AS b, C.n AS c FROM one A, two B, three C
+           WINDOW = 6 AND WINDOW B = 2 ROWS PER KEY AND WINDOW C SINCE (C.v = 9)
+           WHERE A.k = B.k AND B.k = C.k AND A.v < 5""",
+        f"""SELECT A.n, B.n, C.n FROM one A, two B, three C WHERE A.k = B.k AND B.k = C.k AND A.v < 5
+            AND abs(A.n - B.n) <= 6 AND abs(B.n - C.n) <= 6 AND abs(A.n - C.n) <= 6
+            AND {later("two", "B", "x.k = B.k", "greatest(A.n, B.n, C.n)")} < 2
+            AND {later("three", "C", "x.v = 9", "greatest(A.n, B.n, C.n)")} = 0""",
+    ),
+}
+"""Statements for wjoin, and what they mean to DuckDB."""
+
+
+@pytest.fixture
+def streams(session: wjoin.Session, tmp_path: Path) -> Iterator[Streams]:
+    found = Streams(session, tmp_path, random.Random(21), delay=20)
+    yield found
+    for each in session.running:
+        each.stop()
+    found.oracle.close()
+
+
+def assert_as_duckdb(streams: Streams, names: list[str]) -> None:
+    for name in names:
+        expected = streams.expected(STATEMENTS[name][1])
+        assert streams.found(name) == expected, name
+        assert expected.total() > 10, name
+
+
+@pytest.mark.parametrize(
+    ("home", "names"),
+    [
+        ("files", ["per_key"]),
+        pytest.param("files", list(STATEMENTS), marks=pytest.mark.long),
+        pytest.param("spark", list(STATEMENTS), marks=pytest.mark.long),
+    ],
+    ids=["some", "files", "spark"],
+)
+def test_all_windows_of_rows_of_streams(streams: Streams, home: str, names: list[str]) -> None:
+    """In several runs, whose rows are out of order; a result comes once its count is known."""
+    streams.session.context.settings.set("wjoin.state", home)
+    streams.sinks(names)
+    script = "; ".join(f"INSERT INTO {name} {STATEMENTS[name][0]}" for name in names)
+    for _ in range(2):
+        on_time(streams, 2)
+        streams.session.run_script(script, checkpoint=str(streams.root / "checkpoints"))
+    first = names[0]
+    assert streams.found(first) < streams.expected(STATEMENTS[first][1])
+    if home == "spark":
+        end(streams)
+    complete = home == "files"
+    streams.session.run_script(script, complete=complete, checkpoint=str(streams.root / "checkpoints"))
+    assert_as_duckdb(streams, names)
+    with pytest.raises(WJoinError, match="windows of rows") as refused:
+        streams.session.repartition(script, str(streams.root / "checkpoints"), str(streams.root / "more"), 3)
+    assert refused.value.code == "WJ711"
+
+
+@pytest.mark.parametrize("name", tiers(STATEMENTS, long=[*STATEMENTS][2:]))
+def test_windows_of_rows_of_tables(streams: Streams, name: str) -> None:
+    on_time(streams, 2)
+    text = STATEMENTS[name][0]
+    for table in streams.names:
+        rows = streams.session.spark.read.parquet(str(streams.root / table))
+        rows.createOrReplaceTempView(f"table_{table}")
+        text = re.sub(rf"\b{table} ([ABC])\b", rf"table_{table} WATERMARK n DELAY OF 0 AS \1", text)
+    found = Counter(tuple(row) for row in streams.session.sql(text).collect())
+    expected = streams.expected(STATEMENTS[name][1])
+    assert found == expected
+    assert expected.total() > 10
