@@ -112,6 +112,12 @@ def about_absent(
         raise WJoinError(
             "WJ107", message, span=conjunct.span, help="compare each with a stream that is there"
         )
+    if both and conjunct.on not in (None, both[0]):
+        own, name = sources[conjunct.on or 0].name, sources[both[0]].name
+        message = f"ON of the join with {own} names {name}, of which no row is to be there"
+        raise WJoinError(
+            "WJ107", message, span=conjunct.span, help=f"compare {name} with a stream that is there"
+        )
     return replace(conjunct, on=both[0]) if both else conjunct
 
 
@@ -260,5 +266,8 @@ def _refuse_missing(
             return
     name = sources[min(unsure)].name
     message = f"ON of the join with {own} may hold of {name} where that has no row"
-    remedy = f"compare plain columns of {name}, or write it in WHERE"
+    remedy = f"compare plain columns of {name} with those of {own}, or write it in WHERE"
+    if streams == unsure:
+        message = f"ON of the join with {own} has a condition on {name} alone, which need not have a row"
+        remedy = f"write it in ON of the join with {name}, or in WHERE"
     raise WJoinError("WJ107", message, span=span, help=remedy)

@@ -113,7 +113,7 @@ def test_asof_joins_of_streams(streams: Streams, home: str, names: list[str], ru
     assert_as_duckdb(streams, names)
 
 
-@pytest.mark.parametrize("name", tiers(STATEMENTS, long=[*STATEMENTS][2:]))
+@pytest.mark.parametrize("name", tiers(STATEMENTS, long=[*STATEMENTS][1:]))
 def test_asof_joins_of_tables(streams: Streams, name: str) -> None:
     on_time(streams, 3)
     text = STATEMENTS[name][0]

@@ -126,7 +126,7 @@ def test_all_windows_of_rows_of_streams(streams: Streams, home: str, names: list
     assert refused.value.code == "WJ711"
 
 
-@pytest.mark.parametrize("name", tiers(STATEMENTS, long=[*STATEMENTS][2:]))
+@pytest.mark.parametrize("name", tiers(STATEMENTS, long=[*STATEMENTS][1:]))
 def test_windows_of_rows_of_tables(streams: Streams, name: str) -> None:
     on_time(streams, 2)
     text = STATEMENTS[name][0]

@@ -182,7 +182,7 @@ def test_joins_of_streams(streams: Streams, home: str, names: list[str]) -> None
         assert expected.total() > 10, name
 
 
-@pytest.mark.parametrize("name", tiers(STATEMENTS, long=[*STATEMENTS][2:]))
+@pytest.mark.parametrize("name", tiers(STATEMENTS, long=[*STATEMENTS][1:]))
 def test_joins_of_tables(streams: Streams, name: str) -> None:
     on_time(streams, 2)
     text = STATEMENTS[name][0]
@@ -247,11 +247,10 @@ GROUPS = {
 }
 
 
-@pytest.mark.parametrize(
-    "names", [["left_groups"], pytest.param([*GROUPS], marks=pytest.mark.long)], ids=["one", "all"]
-)
-def test_groups_by_the_time_of_results_close_and_lose_no_row(streams: Streams, names: list[str]) -> None:
+@pytest.mark.long
+def test_groups_by_the_time_of_results_close_and_lose_no_row(streams: Streams) -> None:
     """A row without a partner comes late, and its group waits for it."""
+    names = [*GROUPS]
     for name in streams.names:
         streams.session.sql(
             f"""CREATE OR REPLACE STREAM {name}_at ({COLUMNS}, at AS timestamp_seconds(n)) USING parquet

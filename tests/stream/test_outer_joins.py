@@ -277,9 +277,3 @@ def test_what_cannot_be_is_refused(streams: Streams) -> None:
     inner = f"SELECT A.k, MATCH_TIME() AS ts FROM one A LEFT JOIN two B ON A.k = B.k {WINDOW}"
     with pytest.raises(WJoinError, match="the delay of X by ts is not bounded"):
         streams.session.sql(f"SELECT X.k FROM ({inner}) X JOIN one C ON X.k = C.k WINDOW (X, C) = 5")
-    mixed = f"SELECT A.n FROM one A LEFT JOIN table_two WATERMARK n DELAY OF 0 AS B ON A.k = B.k {WINDOW}"
-    on_time(streams, 1)
-    streams.session.spark.read.parquet(str(streams.root / "two")).createOrReplaceTempView("table_two")
-    with pytest.raises(WJoinError, match="joins streams, or tables with event times") as refused:
-        streams.session.sql(mixed)
-    assert refused.value.code == "WJ107"

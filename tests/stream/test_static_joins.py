@@ -183,7 +183,7 @@ def test_joins_of_streams_with_tables(streams: Streams, home: str, names: list[s
         assert expected.total() > 10, name
 
 
-@pytest.mark.parametrize("name", tiers(STATEMENTS, long=[*STATEMENTS][2:]))
+@pytest.mark.parametrize("name", tiers(STATEMENTS, long=[*STATEMENTS][1:]))
 def test_joins_of_tables(streams: Streams, name: str) -> None:
     on_time(streams, 2)
     text = declared(STATEMENTS[name][0])
