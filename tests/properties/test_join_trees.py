@@ -369,3 +369,15 @@ def test_silent_streams_of_a_tree_go_on_and_lose_no_row() -> None:
         Counter({(1, 3, None): 1}),
         *(Counter({(4 + step, None, None): 1}) for step in range(2, 5)),
     ]
+
+
+def test_a_row_that_lacks_another_holds_groups_back_by_its_own_windows() -> None:
+    """A waits for C as long as its own window says; that of B is shorter, and B is not there."""
+    terms = Term(0, 10, 12, False), Term(0, -1, 6, False)
+    times = [(100, 100, 100), (1000, 1000, 125), (1001, 1001, 126), (1002, 1002, 400), (3000, 3000, 3000)]
+    batches = [
+        [[(3 * step + stream, time, 0 if stream else 1, 0)] for stream, time in enumerate(each)]
+        for step, each in enumerate(times)
+    ]
+    steps = [Step(JoinKind.LEFT, [each], None) for each in terms]
+    check(Case(steps, [20, 20, 20], batches, complete=False))
