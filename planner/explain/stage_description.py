@@ -101,6 +101,9 @@ def _kind(plan: PhysicalPlan, stage: Stage) -> Iterator[str]:
     """Yield what a join that is not an inner one gives, and when a row without a partner comes."""
     if not isinstance(stage, Join) or stage.kind is JoinKind.INNER:
         return
+    for stream, number in stage.gates:
+        scan = plan.streams[stream]
+        yield f"only rows of {scan.alias} meet others of which {scan.columns[number].expression} is true"
     if stage.nearest is not None:
         yield from _asof(plan, stage, stage.nearest)
         return
@@ -177,7 +180,8 @@ def _asof(plan: PhysicalPlan, stage: Join, nearest: Nearest) -> Iterator[str]:
     members = stage.inputs[0].members
     by, item = stage.timed_by, stage.inputs[1].members[0]
     first, second = listed([plan.streams[each].alias for each in members]), plan.streams[item].alias
-    yield f"{stage.kind.words}: each row of {first} with the {_NEAREST[nearest].format(second=second)}"
+    told = f", by the times of {plan.streams[by].alias}" if len(members) > 1 else ""
+    yield f"{stage.kind.words}: each row of {first} with the {_NEAREST[nearest].format(second=second)}{told}"
     if plan.streaming:
         far = windows_of(plan, stage).between(by, item) or 0
         reaches = far == -1 and nearest is Nearest.BEFORE
