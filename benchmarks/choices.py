@@ -48,7 +48,7 @@ class Workload:
     """A statement and its data: the rate of each stream (rows a second), and the values of the key.
 
     ``near``: how far the column v, with values from 0 to VALUES, may differ between A and the
-    others; None for no condition on it.
+    others; None for no condition on it. ``join``: how each stream joins A, such as LEFT JOIN.
     """
 
     name: str
@@ -59,6 +59,7 @@ class Workload:
     reach: float
     keys: str = "all"
     near: int | None = None
+    join: str = ""
 
     @property
     def aliases(self) -> str:
@@ -70,6 +71,13 @@ class Workload:
         """The statement."""
         sources = ", ".join(f"{alias.lower()} {alias}" for alias in self.aliases)
         others = self.aliases[1:]
+        if self.join:
+            asof = " MATCH_CONDITION (A.ts >= {}.ts)" if "ASOF" in self.join else ""
+            sources = "a A" + "".join(
+                f" {self.join} {alias.lower()} {alias}{asof.format(alias)} ON A.k = {alias}.k"
+                for alias in others
+            )
+            return f"SELECT A.k FROM {sources} {self.windows}"
         conditions = [f"A.k = {alias}.k" for alias in others if self.keys == "all"]
         conditions += [f"abs(A.v - {alias}.v) <= {self.near}" for alias in others if self.near is not None]
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""

@@ -13,6 +13,9 @@ Keys have two kinds of values: the most frequent one, which is taken to be the s
 inputs, and all others, equally frequent. They are taken to be independent of time and of each
 other; where the results of a stage were measured, its keys agree as much more or less often as
 these tell.
+
+How many partners a row has is taken to be random: of rows with μ partners each on average, e to the power
+of -μ have none.
 """
 
 import math
@@ -68,9 +71,9 @@ def play_stages(
         play = StagePlay(plan, stage, inputs, arrival, agreement, rates, share, found)
         played = play.play()
         expected = _measured_results(plan, stage, statistics) if agreements is None else None
-        if expected is not None and played.estimate.results > 0:
+        if expected is not None and played.estimate.met > 0:
             # Every step of a probe makes as many times more tuples.
-            agreement = (expected / played.estimate.results) ** (1 / (len(inputs) - 1))
+            agreement = (expected / played.estimate.met) ** (1 / (len(inputs) - 1))
             played = StagePlay(plan, stage, inputs, arrival, agreement, rates, share, found).play()
         done.append(played)
     return tuple(done)

@@ -59,17 +59,25 @@ class StageEstimate:
     """A stage: its inputs, a probe for each whose new rows begin results, and the results per unit of time.
 
     ``agreement``: how many times as often as independent ones the keys of two rows agree whose
-    times are near; None where that was not measured.
+    times are near; None where that was not measured. ``single``: results per unit of time that tell of one
+    row whether it has partners; ``paired``: whether tuples that meet are results, too.
     """
 
     inputs: tuple[InputEstimate, ...]
     probes: tuple[ProbeEstimate, ...]
     agreement: float | None = None
+    single: float = 0.0
+    paired: bool = True
+
+    @property
+    def met(self) -> float:
+        """Tuples per unit of time that meet."""
+        return sum(each.results for each in self.probes)
 
     @property
     def results(self) -> float:
         """Result tuples per unit of time."""
-        return sum(each.results for each in self.probes)
+        return self.single + (self.met if self.paired else 0.0)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from wjoin.grammar.join_kinds import JoinKind
 from wjoin.parts.kernels.kernel import StepEstimate
 from wjoin.planner.cost.alternatives import HALF_A_UNIT, even_draws
 from wjoin.planner.cost.stage_estimates import Arrival, Floats, InputEstimate, ProbeEstimate, StageEstimate
@@ -112,9 +113,10 @@ class StagePlay:
         probes = []
         samples: Samples = {}
         if self._exact is not None:
-            found = self._exact.estimate.probes
-            probes = [self._wider(each, self._probe(each.origin, each.order)[0]) for each in found]
-            return Played(StageEstimate(self._inputs, tuple(probes), self._measured), self._exact.samples)
+            found = self._exact.estimate
+            probes = [self._wider(each, self._probe(each.origin, each.order)[0]) for each in found.probes]
+            estimate = replace(found, inputs=self._inputs, probes=tuple(probes), agreement=self._measured)
+            return Played(estimate, self._exact.samples)
         for first in origins(self._stage, streaming=self._arrival.streaming):
             begun = self._stage.inputs[first]
             orders = (self._order(first),) if isinstance(self._stage, Join) else self._stage.chains(first)
@@ -123,7 +125,34 @@ class StagePlay:
                 probes.append(probe)
                 members = (self._stage.inputs[number].members for number in (first, *order))
                 samples[begun.newest, frozenset(itertools.chain(*members))] = sample
-        return Played(StageEstimate(self._inputs, tuple(probes), self._measured), samples)
+        estimate = StageEstimate(self._inputs, tuple(probes), self._measured)
+        if not isinstance(self._stage, Join) or self._stage.kind is JoinKind.INNER:
+            return Played(estimate, samples)
+        single = self._single(self._stage.kind, list(samples.values()))
+        told = sum(each.tuples for each in single.values())
+        kept = samples if self._stage.kind.pairs else {}
+        return Played(replace(estimate, single=told, paired=self._stage.kind.pairs), kept | single)
+
+    def _single(self, kind: JoinKind, met: Sequence[Sample]) -> Samples:
+        """Return the rows of two inputs of which a join tells whether they have partners.
+
+        What such a row lacks has its own time.
+        """
+        found: Samples = {}
+        pairs = [np.sum([each.mean() for each in part]) for part in zip(*map(_parts, met), strict=True)]
+        for number in kind.preserved:
+            own, start = self._inputs[number], self._start(number)
+            heavy, light = (
+                each * _single_share(kind, _partners(met, each))
+                for met, each in zip(pairs, _parts(start), strict=True)
+            )
+            times = dict.fromkeys(self._stage.members, start.times[own.members[0]]) | start.times
+            # Beside pairs its times count as theirs.
+            volume = np.zeros(SAMPLE) if kind.pairs else start.volume
+            found[self._stage.inputs[number].newest, frozenset(own.members)] = Sample(
+                times, heavy, light, volume
+            )
+        return found
 
     def _wider(self, exact: ProbeEstimate, played: ProbeEstimate) -> ProbeEstimate:
         """Return a probe by wider bounds, whose results are those of the exact one.
@@ -177,10 +206,13 @@ class StagePlay:
         sample = sample.times_as_many(self._inside)
         if self._asof:
             # A row is joined to one.
-            (step,) = steps
-            near, most = min(step.matching, step.searches), sample.tuples
-            steps = [replace(step, matching=near, checked=near)]
-            sample = sample.times_as_many(min(1.0, step.searches / most) if most else 1.0)
+            (step,), rows = steps, _parts(self._start(first))
+            heavy, light = (
+                each * -np.expm1(-_partners(met, each))
+                for met, each in zip(_parts(sample), rows, strict=True)
+            )
+            sample = replace(sample, heavy=heavy, light=light)
+            steps = [replace(step, matching=sample.tuples, checked=sample.tuples)]
         return ProbeEstimate(first, tuple(steps), sample.tuples), sample
 
     def _start(self, first: int) -> Sample:
@@ -224,7 +256,7 @@ class StagePlay:
         conditions = self._conditions(sample, met)
         share = self._share(sample, met, conditions)
         heavy, light = heavy * share, light * share
-        if self._stage.bounds is Bounds.EXACT and len(met.members) > 1:
+        if self._stage.bounds is Bounds.EXACT and len(met.members) > 1 and self._is_asked(met):
             times, volume = self._drawn(first, number, sample)
             density = target.rate / target.volume if target.volume else 0.0
             density /= self._rates[met.members[0]] if gathered else 1.0
@@ -255,6 +287,11 @@ class StagePlay:
             ),
             grown,
         )
+
+    def _is_asked(self, met: StageEdge) -> bool:
+        """Return whether the windows of the stage are about all streams of an input."""
+        asked = self._stage.asked if isinstance(self._stage, Join) else None
+        return not asked or asked.issuperset(met.members)
 
     def _called(
         self, predicates: Sequence[PredicateCheck], joined: Sequence[int], number: int, grown: Sample
@@ -351,6 +388,26 @@ class StagePlay:
         """Return the columns of each condition that can be checked now."""
         found = completed(self._stage.checks, sample.times, met.members)
         return [frozenset(each.columns) for each in found if isinstance(each, Comparison | Condition)]
+
+
+def _parts(sample: Sample) -> tuple[Floats, Floats]:
+    return sample.heavy, sample.light
+
+
+def _partners(pairs: Floats | float, rows: Floats) -> Floats:
+    """Return how many partners a row has on average."""
+    return np.divide(pairs, rows, out=np.zeros(SAMPLE), where=rows > 0)
+
+
+def _single_share(kind: JoinKind, partners: Floats) -> Floats:
+    """Return the share of rows of which a join tells that they have partners, or none."""
+    match kind:
+        case JoinKind.LEFT_ASOF:
+            return np.asarray(1 - partners)
+        case JoinKind.SEMI:
+            return np.asarray(-np.expm1(-partners))
+        case _:
+            return np.asarray(np.exp(-partners))
 
 
 def _growth(step: StepEstimate) -> float:

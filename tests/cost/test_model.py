@@ -30,6 +30,18 @@ WORKLOADS = [
     Workload("near of a key", "WINDOW = 1 SECOND", (500, 500, 100), 5, 0.2, 1.0, "all", 2000),
 ]
 
+JOINS = {
+    "left": ("LEFT JOIN", (300, 300), 500),
+    "left with many partners": ("LEFT JOIN", (300, 300), 50),
+    "right": ("RIGHT JOIN", (100, 500), 500),
+    "full": ("FULL JOIN", (300, 100), 500),
+    "semi": ("LEFT SEMI JOIN", (300, 300), 500),
+    "anti": ("LEFT ANTI JOIN", (300, 300), 500),
+    "asof": ("ASOF JOIN", (300, 100), 500),
+    "left asof": ("LEFT ASOF JOIN", (300, 100), 500),
+    "two left": ("LEFT JOIN", (300, 100, 100), 200),
+}
+
 
 def runs(load: Workload) -> list[tuple[Candidate, Measured]]:
     """Return every candidate of a workload that is not too slow for a test, and what it did."""
@@ -57,6 +69,20 @@ def test_results_comparisons_and_state_are_as_expected(load):
         assert measured.results == pytest.approx(cost.results, rel=0.3)
         assert measured.comparisons == pytest.approx(cost.comparisons, rel=0.35)
         assert measured.state_rows == pytest.approx(cost.state_rows, rel=0.2)
+
+
+@pytest.mark.parametrize("name", JOINS)
+def test_rows_without_a_partner_are_results_as_expected(name):
+    """Also with one key in three rows: its rows have partners, and the others fewer."""
+    join, rates, values = JOINS[name]
+    windows = " AND ".join(f"WINDOW (A, {alias}) = 1 SECOND" for alias in "BC"[: len(rates) - 1])
+    # The model takes the keys of results to be as frequent as those of rows.
+    for heaviest in (0.0, 0.3) if len(rates) == 2 else (0.0,):
+        load = Workload(name, windows, rates, values, heaviest, 2.0, join=join)
+        ((candidate, measured),) = runs(load)
+        cost = candidate.estimated.cost
+        assert measured.results == pytest.approx(cost.results, rel=0.2)
+        assert measured.state_rows == pytest.approx(cost.state_rows, rel=0.25)
 
 
 def test_more_bounds_kernels_and_passes_are_more_work_in_the_order_of_the_paper():
