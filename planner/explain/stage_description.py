@@ -22,7 +22,7 @@ from wjoin.planner.explain.plan_words import (
     slice_words,
 )
 from wjoin.planner.figures import figure
-from wjoin.planner.plan.checks import Band, Comparison, PredicateCheck, of_kind
+from wjoin.planner.plan.checks import Band, Comparison, Condition, PredicateCheck, of_kind
 from wjoin.planner.plan.counting import ends_by_count, goes_by_key
 from wjoin.planner.plan.edges import destination
 from wjoin.planner.plan.physical import (
@@ -108,13 +108,16 @@ def _kind(plan: PhysicalPlan, stage: Stage) -> Iterator[str]:
         yield from _asof(plan, stage, stage.nearest)
         return
     yield stage.kind.words
+    if of_kind(stage.checks, Condition):
+        conditions = (f"({each})" if " OR " in each.upper() else each for each in stage.on)
+        yield f"partners satisfy {' AND '.join(conditions)}"
     for number, each in enumerate(stage.inputs if plan.streaming else ()):
         if number not in stage.kind.preserved:
             continue
         aliases = listed([plan.streams[member].alias for member in each.members])
         when = " and ".join(_decided(plan, each, rule) for rule in each.retention)
         if stage.kind.alone:
-            yield f"a row of {aliases} without a partner comes when {when}"
+            yield f"a row of {aliases} without a partner comes when {when}{_after(plan, each)}"
         else:
             yield f"a row of {aliases} comes with its first partner, and is forgotten when {when}"
 
@@ -168,6 +171,23 @@ def _decided(plan: PhysicalPlan, each: StageEdge, rule: Retention) -> str:
     return f"{other}'s watermark passes {' or '.join(ends)}"
 
 
+def _after(plan: PhysicalPlan, each: StageEdge) -> str:
+    """Return in words how long after a row of one stream that is, empty where that is not known."""
+    known = [
+        far + plan.streams[rule.stream].delay
+        for rule in each.retention
+        for _, far in rule.distances
+        if far is not None
+    ]
+    if len(each.members) > 1 or len(known) < len(each.retention):
+        return ""
+    return _about(plan, max(known, default=0))
+
+
+def _about(plan: PhysicalPlan, time: int) -> str:
+    return f": about {human(time, plan.time_kind)} after it" if time > 0 else ""
+
+
 def _end(plan: PhysicalPlan, stream: int, far: int, *, several: bool) -> str:
     """Return a time so far after that of a stream, whose name is told where there are several."""
     scan = plan.streams[stream]
@@ -185,8 +205,11 @@ def _asof(plan: PhysicalPlan, stage: Join, nearest: Nearest) -> Iterator[str]:
     if plan.streaming:
         far = windows_of(plan, stage).between(by, item) or 0
         reaches = far == -1 and nearest is Nearest.BEFORE
-        end = _end(plan, by, 0 if reaches else far, several=len(members) > 1)
-        yield f"a row of {first} comes when {second}'s watermark {'reaches' if reaches else 'passes'} {end}"
+        far = 0 if reaches else far
+        end = _end(plan, by, far, several=len(members) > 1)
+        passes = "reaches" if reaches else "passes"
+        after = "" if len(members) > 1 else _about(plan, far + plan.streams[item].delay)
+        yield f"a row of {first} comes when {second}'s watermark {passes} {end}{after}"
 
 
 _NEAREST = {
