@@ -14,7 +14,7 @@ STREAMS = ("a", "b", "c")
 _SCRIPT = """
 CREATE STREAM {stream} (id BIGINT, line BIGINT, ts TIMESTAMP, payload STRING)
 USING parquet OPTIONS (path '{source}/{stream}'{clean})
-WATERMARK ts DELAY OF INTERVAL 1 SECOND;
+WATERMARK ts DELAY OF INTERVAL 1 SECOND{idle};
 """
 _QUERY = """
 CREATE SINK joined USING parquet OPTIONS (path '{sink}'{retention});
@@ -23,15 +23,27 @@ SELECT a.id, a.line AS a_line, b.line AS b_line, c.line AS c_line, a.ts AS a_ts,
 FROM a, b, c WINDOW = {window} SECONDS
 WHERE a.id = b.id AND b.id = c.id;
 """
+_LEFT_QUERY = """
+CREATE SINK joined USING parquet OPTIONS (path '{sink}'{retention});
+INSERT INTO joined
+SELECT a.id, a.line AS a_line, b.line AS b_line, a.ts AS a_ts, b.payload AS b_payload
+FROM a LEFT JOIN b ON a.id = b.id WINDOW (a, b) = {window} SECONDS;
+"""
 
 
 @dataclass(frozen=True)
 class Offered:
-    """What is offered: rows a second and files a second of each stream, and the window in seconds."""
+    """What is offered: rows a second and files a second of each stream, and the window in seconds.
+
+    With ``silent_after`` a LEFT JOIN of the first two streams takes the place of the join of three, and
+    the second one sends nothing more after so many seconds; ``idle`` is what its IDLE AFTER says.
+    """
 
     rate: int = 5_000
     files: int = 2
     window: int = 5
+    silent_after: int | None = None
+    idle: str = ""
 
     @property
     def file_rows(self) -> int:
@@ -51,8 +63,10 @@ def script(offered: Offered, root: Path, *, tidy: bool) -> str:
     """
     clean, retention = (", cleanSource 'delete'", ", retention '120s'") if tidy else ("", "")
     source = root / "source"
-    streams = (_SCRIPT.format(stream=stream, source=source, clean=clean) for stream in STREAMS)
-    query = _QUERY.format(sink=root / "joined", window=offered.window, retention=retention)
+    idle = f" IDLE AFTER INTERVAL {offered.idle}" if offered.idle else ""
+    streams = (_SCRIPT.format(stream=stream, source=source, clean=clean, idle=idle) for stream in STREAMS)
+    query = _QUERY if offered.silent_after is None else _LEFT_QUERY
+    query = query.format(sink=root / "joined", window=offered.window, retention=retention)
     return "".join(streams) + query
 
 
@@ -92,6 +106,8 @@ class Feed:
         try:
             while True:
                 for place, stream in enumerate(STREAMS):
+                    if self._is_silent(stream, number):
+                        continue
                     path = self.root / "ready" / f"{stream}-{number:07}.parquet"
                     pq.write_table(self._rows(random, stream, number), path)
                     due = began + (number * len(STREAMS) + place) * pause
@@ -102,6 +118,10 @@ class Feed:
                 number += 1
         except OSError as error:
             self.error = error
+
+    def _is_silent(self, stream: str, number: int) -> bool:
+        after = self.offered.silent_after
+        return after is not None and stream == STREAMS[1] and number >= after * self.offered.files
 
     def _rows(self, random: np.random.Generator, stream: str, number: int) -> pa.Table:
         count = self.offered.file_rows

@@ -7,6 +7,9 @@ what the sink wrote is removed here after some minutes. Curves are printed as te
 when the median of its last third is not above that of its middle third by more than its tolerance; the first
 third is for it to settle. Fails when one grows.
 
+``--silent SECONDS``: a LEFT JOIN of two streams, the second of which sends nothing more after so long. With
+``--idle '1 MINUTE'`` it goes on by IDLE AFTER and all is level; without, rows wait, and the state grows.
+
 Spark keeps old files of its logs for ten minutes: below half an hour, a rise of their number says
 nothing. Its source of files writes down the name of every file that it has ever read: these logs are shown,
 and not judged. Linux only.
@@ -156,6 +159,8 @@ def options() -> argparse.Namespace:
     add("--minutes", type=float, default=60, help="how long (%(default)s)")
     add("--rate", type=int, default=5_000, help="rows a second of each stream (%(default)s)")
     add("--window", type=int, default=60, metavar="SECONDS", help="of the join (%(default)s)")
+    add("--silent", type=int, metavar="SECONDS", help="a LEFT JOIN whose second stream then falls silent")
+    add("--idle", default="", metavar="INTERVAL", help="IDLE AFTER of all streams, such as '1 MINUTE'")
     add("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting for wjoin run")
     add("--scratch", help="where data and checkpoints are kept while it runs")
     add("--json", type=Path, help="write the curves to this file, too")
@@ -165,7 +170,7 @@ def options() -> argparse.Namespace:
 def main() -> int:
     """Run what the command line asks for; 1 when something grows."""
     arguments = options()
-    offered = Offered(rate=arguments.rate, files=1, window=arguments.window)
+    offered = Offered(arguments.rate, 1, arguments.window, arguments.silent, arguments.idle)
     settings = dict(each.split("=", 1) for each in arguments.set)
     with tempfile.TemporaryDirectory(prefix="wjoin-soak-", dir=arguments.scratch) as folder:
         curves = soak(Path(folder), offered, 60 * arguments.minutes, settings)
