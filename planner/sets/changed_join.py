@@ -9,6 +9,7 @@ change, also one back to them, finds the same.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from wjoin.grammar.join_kinds import JoinKind
 from wjoin.grammar.tokens import names_in
 from wjoin.parts.kernels.registry import KERNELS, first_usable
 from wjoin.parts.kernels.runs import Order
@@ -54,6 +55,8 @@ def unfit(base: Member, member: Member) -> str:
         return "it has other equalities between the streams, by which the state is laid out"
     if kept.hints != own.hints:
         return "it has other hints"
+    if kept.joins != own.joins:
+        return "it has other joins, windows or conditions of ON, which say which rows have no partner"
     return (
         _wider(base, member)
         or _lets_through(base, member)
@@ -89,7 +92,9 @@ def changed(
         match = each.planned.output.match | planned.output.match
         columns = tuple(_operands(plan, planned, base, each, tested, left))
         history = each.name.lower() in histories
-        output = Output(each.name, columns, () if alike else own, match, history=history)
+        inside = () if alike or base.outer else own
+        optional = planned.output.optional
+        output = Output(each.name, columns, inside, match, optional=optional, history=history)
         shared.append(Shared(each, output, text_over(planned, each, later), tuple(later)))
     outputs = tuple(each.output for each in shared) or plan.outputs
     plan = replace(plan, outputs=outputs)
@@ -114,8 +119,12 @@ def changed(
 
 
 def _narrows(plan: PhysicalPlan) -> bool:
-    """Return whether the join may look within narrower windows and test less: its state has no results."""
-    return len(plan.stages) == 1 and isinstance(plan.stages[0], Join)
+    """Return whether the join may look within narrower windows and test less: its state has no results.
+
+    Of a join that is not an inner one the windows and conditions say what has no partner.
+    """
+    (first, *others) = plan.stages
+    return not others and isinstance(first, Join) and first.kind is JoinKind.INNER
 
 
 def _wider(base: Member, member: Member) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from wjoin.grammar.join_kinds import JoinKind
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.plan.physical import Join, Output, Passes, PhysicalPlan, Retention
 from wjoin.planner.plan.probes import arranged_stage
@@ -15,6 +16,8 @@ def no_history(plan: PhysicalPlan, *, shared: bool) -> str:
     ``shared``: whether workers can read the state of each other.
     """
     last = plan.stages[-1]
+    if plan.kind is not JoinKind.INNER:
+        return f"the state has no row any more that {plan.kind.words} has told"
     if not isinstance(last, Join):
         return "a join without a key in several stages has the rows of a result on several workers"
     if ROUTES[last.placement.route].visits and not shared:

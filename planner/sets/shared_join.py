@@ -12,9 +12,11 @@ from functools import cached_property
 from typing import NamedTuple
 
 from wjoin.grammar.canonical import canonical
+from wjoin.grammar.join_kinds import JoinKind
 from wjoin.grammar.syntax import FromItem, SelectBlock
 from wjoin.grammar.tokens import names_in
 from wjoin.planner.bind.binding import BoundSelect
+from wjoin.planner.bind.outer_joins import absent_items
 from wjoin.planner.bind.written import meaning
 from wjoin.planner.conditions.conjuncts import Conjunct, Equality, Filter, PredicateCall, Residual
 from wjoin.planner.conditions.readable import Unread
@@ -34,13 +36,15 @@ class JoinKey(NamedTuple):
     """What statements that share a join have in common: streams, their times, keys and hints.
 
     Without a key also what they have ``tested`` of several streams: the join could test nothing that they do
-    not all have, and would make every pair inside the windows.
+    not all have, and would make every pair inside the windows. Where not all joins are inner ones also these,
+    with their ON and their windows, ``joins``: they say which rows have no partner.
     """
 
     streams: Hashable
     classes: Hashable
     hints: Hashable
     tested: Hashable
+    joins: Hashable = None
 
 
 @dataclass(frozen=True)
@@ -64,9 +68,16 @@ class Member:
         return self.planned.bound
 
     @cached_property
+    def outer(self) -> bool:
+        """Whether not all of its joins are inner ones."""
+        return self.planned.physical.kind is not JoinKind.INNER
+
+    @cached_property
     def order(self) -> tuple[int, ...]:
         """The numbers of the streams here, in the order of the shared join."""
         relations = self.planned.relations
+        if self.outer:
+            return tuple(range(len(relations)))
         return tuple(sorted(range(len(relations)), key=lambda each: (canonical(relations[each]), each)))
 
     @cached_property
@@ -76,7 +87,23 @@ class Member:
 
     @cached_property
     def conditions(self) -> dict[str, Conjunct]:
-        """The conditions by what they mean, whatever their spelling, aliases and the order of FROM."""
+        """The conditions by what they mean, whatever their spelling, aliases and the order of FROM.
+
+        Where not all joins are inner ones those of WHERE only.
+        """
+        return {words: each for words, each in self._meanings if not self.outer or each.on is None}
+
+    @cached_property
+    def on(self) -> dict[int, list[Conjunct]]:
+        """The conditions of ON and USING by the numbers of items, where not all joins are inner ones."""
+        found: dict[int, list[Conjunct]] = {}
+        for _, each in self._meanings:
+            if self.outer and each.on is not None:
+                found.setdefault(each.on, []).append(each)
+        return found
+
+    @cached_property
+    def _meanings(self) -> list[tuple[str, Conjunct]]:
         places = [""] * len(self.order)
         for place, stream in enumerate(self.order):
             places[stream] = f"${place}"
@@ -86,7 +113,7 @@ class Member:
             words = meaning(each, own).split(" ")
             return " ".join(places[int(word[1:])] if _is_place(word) else word for word in words)
 
-        return {placed(each): each for each in self.bound.conjuncts}
+        return [(placed(each), each) for each in self.bound.conjuncts]
 
     @cached_property
     def windows(self) -> tuple[Windows, ...]:
@@ -117,7 +144,13 @@ class Member:
         )
         hints = frozenset((each.name, each.arguments) for each in self.block.hints)
         tested = (words for words, each in self.conditions.items() if not isinstance(each, Filter))
-        return JoinKey(tuple(streams), classes, hints, frozenset() if classes else frozenset(tested))
+        joins = self._joins() if self.outer else None
+        return JoinKey(tuple(streams), classes, hints, frozenset() if classes else frozenset(tested), joins)
+
+    def _joins(self) -> Hashable:
+        kinds = tuple((each.kind, each.nearest, each.timed_by) for each in self.bound.tree.joins)
+        on = frozenset((words, each.on) for words, each in self._meanings if each.on is not None)
+        return self.bound.tree.base, kinds, on, self.windows
 
 
 @dataclass(frozen=True)
@@ -136,8 +169,8 @@ class Shared:
 def apart(member: Member) -> str:
     """Return why a statement cannot share a join with others, empty where it can."""
     plan, sources = member.planned.physical, member.bound.sources
-    if plan.optional:
-        return f"it has {plan.kind.words}"
+    if member.block.exists or absent_items(sources, member.block):
+        return f"it has {plan.kind.words} that WHERE or a path makes"
     if plan.counted:
         return "it has a window of rows"
     if plan.lookups:
@@ -148,7 +181,7 @@ def apart(member: Member) -> str:
         return "its FROM has more than names of streams"
     if any(hint.name == "SHIP" for hint in member.block.hints):
         return "a hint is about one of its streams"
-    if any(
+    if not member.outer and any(
         bound is None for each in member.windows for table in each.tables for row in table for bound in row
     ):
         return "its windows leave the time between two streams open"
@@ -167,15 +200,19 @@ def shared_text(members: Sequence[Member]) -> str:
     columns = [
         f"{quoted_if_needed(alias)}.{quoted_if_needed(name)}"
         for place, alias in enumerate(first.aliases)
+        if first.order[place] not in first.bound.tree.hidden
         for name in _by_case(name for each in members for name in columns_read(each, place, common))
     ]
     hints = ", ".join(
         f"{each.name}({', '.join(each.arguments)})" if each.arguments else each.name
         for each in first.block.hints
     )
-    items = ", ".join(_item(first, first.bound.sources[each].item) for each in first.order)
-    alternatives = dict.fromkeys(each for member in members for each in member.windows)
-    windows = " OR ".join(_window(each, first) for each in alternatives)
+    if first.outer:
+        items, windows = _joined_items(first), first.block.window_span.of(first.text)
+    else:
+        items = ", ".join(_item(first, first.bound.sources[each].item) for each in first.order)
+        alternatives = dict.fromkeys(each for member in members for each in member.windows)
+        windows = " OR ".join(_window(each, first) for each in alternatives)
     conditions = [
         *_equalities(first),
         *map(condition_text, common.values()),
@@ -288,8 +325,26 @@ def _item(member: Member, item: FromItem) -> str:
     return text if item.alias is not None else f"{text} AS {quoted_if_needed(item.parts[-1].name)}"
 
 
+def _joined_items(member: Member) -> str:
+    """Return the FROM list of a statement with joins that are not inner ones."""
+    first, *others = member.bound.sources
+    text = _item(member, first.item)
+    for each in others:
+        conditions = [condition_text(one) for one in member.on.get(each.number, ())]
+        inner = each.item.kind is JoinKind.INNER
+        kind = "CROSS" if inner and not conditions else each.item.kind.value
+        match = f" {each.item.match.span.of(member.text)}" if each.item.match else ""
+        on = f" ON {' AND '.join(f'({one})' for one in conditions)}" if conditions else ""
+        text += f" {kind} JOIN {_item(member, each.item)}{match}{on}"
+    return text
+
+
 def _equalities(member: Member) -> Iterator[str]:
-    """Yield what makes the keys."""
+    """Yield what makes the keys; of joins that are not inner ones only what WHERE has of it."""
+    if member.outer:
+        equalities = (each for each in member.conditions.values() if makes_key(member, each))
+        yield from map(condition_text, equalities)
+        return
     for each in member.planned.classes:
         first, *others = each.parts
         yield from (f"{first.side.text} = {other.side.text}" for other in others)
@@ -299,6 +354,9 @@ def _weakest_filters(members: Sequence[Member], common: Mapping[str, Conjunct]) 
     """Yield, by stream, what lets a row through that some member lets through."""
     first = members[0]
     for place, alias in enumerate(first.aliases):
+        if first.order[place] in first.planned.physical.optional:
+            # Its rows are partners before WHERE tests them.
+            continue
         alternatives = []
         for each in members:
             own = [
@@ -346,7 +404,13 @@ def _output(planned: PlannedSelect, member: Member, common: Mapping[str, Conjunc
         ]
     match = member.planned.output.match | planned.output.match
     # Whoever needs MATCH_TIME as an event time of Spark's shares nothing.
-    return Output(member.name, tuple(columns), () if alike else member.windows, match)
+    return Output(
+        member.name,
+        tuple(columns),
+        () if alike else member.windows,
+        match,
+        optional=planned.output.optional,
+    )
 
 
 def text_over(planned: PlannedSelect, member: Member, left: Sequence[str]) -> str:
