@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import kit_path  # noqa: F401 (finds tests.kit)
-from command import OUTPUT, running
+from command import ERRORS, OUTPUT, running
 from disk import Files, files_below
 from feed import Feed, Offered, script
 from levels import Curve, level, verdicts
@@ -82,6 +82,8 @@ def soak(root: Path, offered: Offered, seconds: float, settings: dict[str, str])
                 time.sleep(_EVERY)
                 disk.append(_disk(root))
                 _consume(root / "joined")
+    said = (root / ERRORS).read_text().splitlines()
+    print(*(line for line in said if line.startswith("warning")), sep="\n", flush=True)
     return [*_of_memory(usage.samples), *_of_disk(disk), *_of_reports(_reports(root / OUTPUT))]
 
 
