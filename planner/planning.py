@@ -130,7 +130,7 @@ def _bound(request: Request) -> Planning:
     calls = tuple(tried(each, request.trials) for each in asked)
     equalities = tuple(typed(each, request.types) for each in bound.conjuncts if isinstance(each, Equality))
     classes: list[EqualityClass] = []
-    own = [each for each in bound.conjuncts if isinstance(each, Filter)]
+    own = [each for each in bound.conjuncts if isinstance(each, Filter) and each.text.upper() != "TRUE"]
     for number in range(-1, len(bound.tree.staged.joins)):
         keys = (each for each in equalities if can_be_key(each.common))
         found, implied = equality_classes(each for each in keys if bound.join_of(each.equality) == number)

@@ -18,6 +18,7 @@ class HashWindow(Kernel):
     search_seconds, pair_seconds = 4.6e-9, 7.8e-9
     order = Order.KEY
     selective = True
+    timely = True
 
     def refusal(self, *, keyed: bool, indexed: bool) -> Refusal | None:
         """Without a key there is nothing to hash."""

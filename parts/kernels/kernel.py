@@ -62,6 +62,9 @@ class Kernel(ABC):
     sweeps = False
     """Whether tuples without a partner on some input are dropped before any are joined."""
 
+    timely = False
+    """Whether the rows of a key that it compares stand in the order of their times, all in the time range."""
+
     selective = False
     """Whether all that it compares agrees, so that every comparison makes a tuple."""
 

@@ -22,6 +22,7 @@ class MergeWindow(Kernel):
     search_seconds, pair_seconds = 8.7e-9, 7.5e-9
     order = Order.TIME
     sweeps = True
+    timely = True
 
     def compared(self, step: StepEstimate) -> float:
         """Return the rows in the time range."""

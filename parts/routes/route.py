@@ -155,6 +155,9 @@ class Route(ABC):
     copies = False
     """Whether it keeps the rows of a slice on several workers."""
 
+    homes = False
+    """Whether each row of one input lies on one worker, to which all rows come that can meet it."""
+
     anywhere = False
     """Whether any worker may keep a row where the rows that can meet it visit every worker."""
 

@@ -83,6 +83,7 @@ class AlignedRoute(_Sliced):
     name = "atr"
     meaning = "one input is split into time slices; rows of the others go to every slice in reach"
     meant_for = "any join"
+    homes = True
 
     def applies(self, *, keyed: bool, inputs: int, near: bool) -> bool:
         """Any stage, also one whose rows mostly have the same key."""

@@ -16,7 +16,7 @@ from wjoin.parts.routes.route import Placement
 from wjoin.planner.catalog import Relation
 from wjoin.planner.choose.held_streams import entered
 from wjoin.planner.choose.native_method import native_refusal
-from wjoin.planner.choose.placements import Capacity, Placements, placements, plain
+from wjoin.planner.choose.placements import Capacity, Placements, masters, placements, plain
 from wjoin.planner.plan.physical import Bounds, Join, Method, Passes, PhysicalPlan, Shipping, Stage
 from wjoin.planner.plan.reach import reach
 from wjoin.planner.shape.decompose import Decomposition
@@ -111,7 +111,10 @@ def options(
         wishes = {"METHOD": method}
     if plan.optional:
         streaming = any(each.streaming for each in relations)
-        places = _placements(None, plan, _wished_room(block, None, room), kept)
+        route = wishes.get("ROUTE")
+        # What a session prefers is for joins that can have it.
+        route = route if route is not None and route.span is not None and _can_share(route, plan) else None
+        places = _placements(route, plan, _wished_room(block, route, room), kept)
         return _of_outer(wishes, plan, graph, refusal, places, streaming=streaming)
     return Alternatives(
         _bounds(wishes.get("BOUNDS"), graph, plan.staged),
@@ -133,7 +136,7 @@ def _of_outer(
 ) -> Alternatives:
     """Return the values for joins that are not all inner ones: on streams by one worker for each key.
 
-    ``places``: where the rows of its inner joins may lie.
+    ``places``: where the rows of its inner joins, and of those without a key, may lie.
     """
     method, bounds, route = wishes.get("METHOD"), wishes.get("BOUNDS"), wishes.get("ROUTE")
     kind, asof = plan.kind.words, plan.asof
@@ -145,22 +148,24 @@ def _of_outer(
         raise method.refused(f"Spark's own joins run {kind} of tables", "leave it out")
     if bounds is not None and bounds.part != Bounds.EXACT.value and bounds.span is not None:
         raise bounds.refused(f"{kind} needs exact bounds to decide", "leave it out")
-    if route is not None and route.span is not None:
-        raise route.refused(f"{kind} needs all partners of a row on one worker", "leave it out")
+    if route is not None and route.span is not None and not _can_share(route, plan):
+        shared = any(_is_shared(stage) and not _is_inner(stage) for stage in plan.stages)
+        remedy = "use PLAN(ATR), or leave it out" if shared else "leave it out"
+        raise route.refused(f"{kind} needs all partners of a row on one worker", remedy)
     algorithm = wishes.get("ALGORITHM")
     if algorithm is not None and algorithm.span is None:
         # What a session prefers is for joins that can have it.
         algorithm = None
     # The marks of rows lie in the order of these, which a restart must find again.
     kernels = tuple(
-        own
-        if _is_inner(stage)
-        else tuple(each for each in own if all(KERNELS[name].order is Order.KEY for name in each))
+        own if _is_inner(stage) else tuple(each for each in own if _keeps_order(each, stage))
         for stage, own in zip(plan.stages, _kernels(algorithm, plan.stages), strict=True)
     )
     if ours and algorithm is not None and not all(kernels):
-        remedy = "use ALGORITHM(HW), or leave it out"
-        raise algorithm.refused(f"{kind} needs rows in the order of their keys", remedy)
+        keyed = all(stage.keyed or own for stage, own in zip(plan.stages, kernels, strict=True))
+        order, remedy = ("keys", "ALGORITHM(HW)") if keyed else ("times", "ALGORITHM(MW)")
+        reason = f"{kind} needs rows in the order of their {order}"
+        raise algorithm.refused(reason, f"use {remedy}, or leave it out")
     union = wishes.get("PASSES")
     passes = _passes(union, graph)
     if asof and union is not None and union.span is not None and passes == (Passes.UNION,):
@@ -169,12 +174,30 @@ def _of_outer(
         (Bounds.EXACT,),
         kernels,
         tuple(
-            own if _is_inner(stage) and streaming else (plain(stage),)
+            own if ours and (streaming or not stage.keyed) and _is_shared(stage) else (plain(stage),)
             for stage, own in zip(plan.stages, places, strict=True)
         ),
         (Passes.HULL,) if asof else passes,
         (only,),
     )
+
+
+def _keeps_order(kernels: Kernels, stage: Stage) -> bool:
+    """Return whether some kernels have rows in the one order that a join which is no inner one keeps."""
+    order = Order.KEY if stage.keyed else Order.TIME
+    nearest = isinstance(stage, Join) and stage.nearest is not None
+    return all(KERNELS[name].order is order and (KERNELS[name].timely or not nearest) for name in kernels)
+
+
+def _is_shared(stage: Stage) -> bool:
+    """Return whether several workers may share rows of a key, or all without one."""
+    return _is_inner(stage) or (not stage.keyed and len(masters(stage)) > 0)
+
+
+def _can_share(route: Wish, plan: PhysicalPlan) -> bool:
+    """Return whether some join that is no inner one can have the route of a hint."""
+    shared = any(_is_shared(stage) and not _is_inner(stage) for stage in plan.stages)
+    return shared and ROUTES[route.part].homes
 
 
 def _is_inner(stage: Stage) -> bool:

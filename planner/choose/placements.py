@@ -57,7 +57,7 @@ def placements(plan: PhysicalPlan, number: int, room: Capacity, wished: str | No
         granted = all(each.keyed for each in plan.stages)
     if granted and wished is not None:
         names = (wished,)
-    elif room.chained and not stage.keyed and isinstance(stage, Join):
+    elif room.chained and not stage.keyed and isinstance(stage, Join) and stage.kind is JoinKind.INNER:
         names = tuple(name for name in names if ROUTES[name].pairs)
     found: list[Placement] = []
     for name in names:
@@ -82,9 +82,21 @@ def _applicable(stage: Stage) -> tuple[str, ...]:
     near, hop = bool(closed_bands(stage)), not isinstance(stage, Join)
     found = applicable(keyed=stage.keyed, inputs=len(stage.inputs), near=near, hop=hop)
     if isinstance(stage, Join) and stage.kind is not JoinKind.INNER:
-        # One worker has all partners of a row.
-        return tuple(name for name in found if not ROUTES[name].slices) or found
+        # One worker has all partners of a row whose partners are to be known.
+        homes = len(masters(stage)) > 0
+        return tuple(name for name in found if not ROUTES[name].slices or (homes and ROUTES[name].homes))
     return found
+
+
+def masters(stage: Stage) -> Sequence[int]:
+    """Return the inputs whose rows may be the ones in slices, where a route copies those of the others.
+
+    Those that wait until all their partners are known; none where that are the rows of both inputs.
+    """
+    if not isinstance(stage, Join) or stage.kind is JoinKind.INNER:
+        return range(len(stage.inputs))
+    waiting = (0,) if stage.nearest is not None else tuple(stage.kind.preserved)
+    return waiting if len(waiting) == 1 else ()
 
 
 def worker_numbers(room: Capacity, *, wished: bool) -> tuple[int | None, ...]:
@@ -115,8 +127,7 @@ def _slices(
     if ROUTES[route].heaviest:
         yield Placement(route, workers, bucket=room.buckets[number])
         return
-    masters = (0,) if ROUTES[route].visits else range(len(stage.inputs))
-    for master in masters:
+    for master in (0,) if ROUTES[route].visits else masters(stage):
         for copies in _copies(route, workers, room):
             for length in _lengths(plan, stage, route, workers or room.cores, room):
                 yield Placement(route, workers, length, copies, master=master)

@@ -160,6 +160,9 @@ def bind_conjunct(
     of_table = runs and written.on in tree.static and not lateral
     if (apart and len(streams) == 1) or (of_table and streams == {written.on}):
         return Filter(streams.pop(), apply_edits(text, [*edits, *(values or ())], span), on=written.on)
+    if apart and not streams and written.on is not None and tree.place(written.on) >= 0:
+        # What ON says of no row it says of each row of its item.
+        return Filter(written.on, apply_edits(text, values or (), span), on=written.on)
     # What comes after the join reads CHAR columns in another way.
     turned = [each.edit for each in references]
     joined = [reference.joined for reference in references if reference.joined is not None]

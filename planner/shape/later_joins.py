@@ -217,7 +217,7 @@ def later_stages(
             continue
         join = tree.joins[number]
         if planning.streaming or join.kind.asof:
-            _refuse_undecided(planning, number, stage, late)
+            _refuse_undecided(planning, number, late)
         if join.kind.asof:
             stage = _nearest(planning, number, stage, scans)
         else:
@@ -275,27 +275,19 @@ def _far(graph: WindowGraph, tree: JoinTree, number: int, stream: int, other: in
     return _windows(graph, tree, there, matched | {number}).between(stream, other)
 
 
-def _refuse_undecided(planning: Planning, number: int, stage: Join, late: Collection[frozenset[int]]) -> None:
+def _refuse_undecided(planning: Planning, number: int, late: Collection[frozenset[int]]) -> None:
     """Raise WJ107 for a join of streams whose equalities cannot find all partners. ``late``: as there."""
     bound, join = planning.bound, planning.bound.tree.joins[number]
     kind = f"{join.kind.words}{' of streams' if planning.streaming else ''}"
     places = [bound.tree.join_of(each, None) for each in late]
     # What has no partner on the right must be known before.
     asked = [place for place in places if place == number or (place < number and 1 in join.kind.preserved)]
-    if stage.keyed and not asked:
+    if not asked:
         return
-    wrong = asked[0] if asked else number
-    equality = next(
-        (each.equality for each in planning.equalities if bound.join_of(each.equality) == wrong), None
-    )
-    if equality is not None:
-        message = f"{kind} cannot decide an equality of these types"
-        remedy = "compare columns of one type: whole numbers, strings, dates, timestamps"
-        raise WJoinError("WJ107", message, span=equality.span, help=remedy)
-    first, second = (bound.sources[each].name for each in (join.left[0], join.item))
-    message = f"{kind} needs an equality in ON"
-    remedy = f"add one: ON {first}.id = {second}.id"
-    raise WJoinError("WJ107", message, span=bound.sources[join.item].item.span, help=remedy)
+    equality = next(each.equality for each in planning.equalities if bound.join_of(each.equality) == asked[0])
+    message = f"{kind} cannot decide an equality of these types"
+    remedy = "compare columns of one type: whole numbers, strings, dates, timestamps"
+    raise WJoinError("WJ107", message, span=equality.span, help=remedy)
 
 
 def is_later(planning: Planning, condition: Residual) -> bool:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.kit.local import LocalWorkers
 from tests.kit.planned import plan_over, stream_of
-from tests.properties.test_outer import SECOND, Result, Row, Stamped, block, found_in
+from tests.properties.test_outer import SECOND, Result, Row, Stamped, block, found_in, in_slices, on_of
 from wjoin.executor.counts import Counts
 from wjoin.executor.state.manifest import written_manifest
 from wjoin.executor.stretches import STRETCH_BYTES
@@ -38,7 +38,10 @@ LIMITS = {
 
 @dataclass(frozen=True)
 class Case:
-    """An ASOF join with a window of ``low`` to ``high`` seconds and delays, and its micro-batches."""
+    """An ASOF join with a window of ``low`` to ``high`` seconds and delays, and its micro-batches.
+
+    ``keyed``: whether partners have one key; ``length``: as of ``test_outer.Case``.
+    """
 
     nearest: Nearest
     padded: bool
@@ -48,17 +51,20 @@ class Case:
     batches: Sequence[Batch]
     compared: bool
     windowed: bool = True
+    keyed: bool = True
+    length: int | None = None
 
     def plan(self, relation: Relation) -> PhysicalPlan:
         window = f"WINDOW (A, B) BETWEEN {self.low} SECONDS AND {self.high} SECONDS" * self.windowed
-        more = " AND A.v <= B.v" if self.compared else ""
+        on = on_of("A.k = B.k" * self.keyed, "A.v <= B.v" * self.compared)
         match = "NEAREST" if self.nearest is Nearest.EITHER else f"A.ts {self.nearest.value} B.ts"
         first, second = (f"DELAY OF INTERVAL {each} SECONDS" for each in self.delays)
-        return plan_over(
+        planned = plan_over(
             f"""SELECT A.n AS a, B.n AS b FROM a WATERMARK ts {first} AS A {"LEFT " * self.padded}ASOF JOIN
-                b WATERMARK ts {second} AS B MATCH_CONDITION ({match}) ON A.k = B.k{more} {window}""",
+                b WATERMARK ts {second} AS B MATCH_CONDITION ({match}) {on} {window}""",
             [relation] * 2,
-        ).physical
+        )
+        return in_slices(planned.physical, self.length)
 
     @property
     def range(self) -> tuple[int, int]:
@@ -73,7 +79,7 @@ class Case:
         partners = [
             each
             for each in others
-            if first[2] == each[2]
+            if (not self.keyed or first[2] == each[2])
             and low <= (each[1] - first[1]) * SECOND <= high
             and (not self.compared or first[3] <= each[3])
         ]
@@ -105,6 +111,8 @@ def cases(draw: st.DrawFn) -> Case:
         (draw(st.integers(0, 8)), draw(st.integers(0, 8))),
         [(rows(step), rows(step)) for step in range(draw(st.integers(1, 7)))],
         draw(st.booleans()),
+        keyed=draw(st.booleans()),
+        length=draw(st.none() | st.sampled_from([1, 3, 10])),
     )
     assume(case.range[0] <= case.range[1])
     return case
@@ -139,7 +147,7 @@ def _results(case: Case, rows: Sequence[Row], others: Sequence[Row]) -> Iterator
     return (found for row in rows if (found := case.result(row, others)) is not None)
 
 
-@pytest.mark.parametrize(("partitions", "stretch"), [(1, STRETCH_BYTES), (3, STRETCH_BYTES), (1, 200)])
+@pytest.mark.parametrize(("partitions", "stretch"), [(1, STRETCH_BYTES), (2, 200), (3, STRETCH_BYTES)])
 def test_every_row_comes_once_in_the_micro_batch_that_decides_it(partitions: int, stretch: int) -> None:
     """Also where a micro-batch is joined in many stretches of event time."""
 

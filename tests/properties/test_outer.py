@@ -19,9 +19,12 @@ from wjoin.executor.state.slices import Stored
 from wjoin.executor.state.writing import Cutting
 from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.grammar.join_kinds import JoinKind
+from wjoin.parts.routes.route import Placement
 from wjoin.planner.catalog import Delay, Relation
+from wjoin.planner.choose.placements import masters
 from wjoin.planner.plan.block_columns import stored_column
-from wjoin.planner.plan.physical import PhysicalPlan
+from wjoin.planner.plan.physical import Join, PhysicalPlan
+from wjoin.planner.plan.probes import arranged_stage
 
 SECOND = 1_000_000
 Row = tuple[int, int, int, int]
@@ -36,7 +39,8 @@ class Case:
     """A join with windows of ``low`` to ``high`` seconds and delays, and the rows of its micro-batches.
 
     ``idle``: after how many seconds each stream is silent; ``clocks``: those of the micro-batches;
-    ``ends``: whether all streams end with one.
+    ``ends``: whether all streams end with one. ``keyed``: whether partners have one key; ``length``: the
+    seconds of the slices in which rows that wait lie on workers, None where they lie in none.
     """
 
     kind: JoinKind
@@ -48,25 +52,44 @@ class Case:
     idle: tuple[int | None, int | None] = (None, None)
     clocks: Sequence[int] = ()
     ends: Sequence[bool] = ()
+    keyed: bool = True
+    length: int | None = None
 
     @property
     def plan(self) -> PhysicalPlan:
         listed = "A.n AS a" if self.kind.one_sided else "A.n AS a, B.n AS b"
-        more = " AND A.v <= B.v" if self.compared else ""
+        on = on_of("A.k = B.k" * self.keyed, "A.v <= B.v" * self.compared)
         first, second = (f"DELAY OF INTERVAL {each} SECONDS" for each in self.delays)
-        return plan_over(
+        planned = plan_over(
             f"""SELECT {listed} FROM a WATERMARK ts {first} AS A {self.kind.value.removesuffix(" OUTER")} JOIN
-                b WATERMARK ts {second} AS B ON A.k = B.k{more}
+                b WATERMARK ts {second} AS B {on}
                 WINDOW (A, B) BETWEEN {self.low} SECONDS AND {self.high} SECONDS""",
             [
                 silent_after(stream_of({"n": "bigint", "k": "bigint", "v": "bigint"}), each)
                 for each in self.idle
             ],
-        ).physical
+        )
+        return in_slices(planned.physical, self.length)
 
     def meet(self, first: Row, second: Row) -> bool:
         inside = self.low <= second[1] - first[1] <= self.high
-        return first[2] == second[2] and inside and (not self.compared or first[3] <= second[3])
+        alike = not self.keyed or first[2] == second[2]
+        return alike and inside and (not self.compared or first[3] <= second[3])
+
+
+def on_of(*conditions: str) -> str:
+    """Return an ON with conditions, as far as there are such."""
+    asked = " AND ".join(filter(None, conditions))
+    return f"ON {asked}" if asked else ""
+
+
+def in_slices(plan: PhysicalPlan, length: int | None) -> PhysicalPlan:
+    """Return a plan whose joins without a key have the rows that wait in slices of so many seconds."""
+    for number, stage in enumerate(plan.stages if length is not None else ()):
+        if isinstance(stage, Join) and not stage.keyed and len(waiting := masters(stage)):
+            where = Placement("atr", length=(length or 0) * SECOND, master=waiting[0])
+            plan = plan.with_stage(number, arranged_stage(plan, replace(stage, placement=where), None))
+    return plan
 
 
 def silent_after(relation: Relation, idle: int | None) -> Relation:
@@ -100,6 +123,8 @@ def cases(draw: st.DrawFn) -> Case:
         # A clock may be set back.
         list(itertools.accumulate(draw(st.lists(st.integers(-2, 9), min_size=steps, max_size=steps)))),
         draw(st.lists(st.integers(0, 5).map(lambda each: each == 0), min_size=steps, max_size=steps)),
+        draw(st.booleans()),
+        draw(st.none() | st.sampled_from([1, 3, 10])),
     )
 
 
@@ -210,7 +235,7 @@ def block(plan: PhysicalPlan, stream: int, rows: Sequence[Row]) -> pa.RecordBatc
     return block_of(plan, stream, {"n": number, "ts": time * SECOND, "k": key, "v": value})
 
 
-@pytest.mark.parametrize(("partitions", "stretch"), [(1, STRETCH_BYTES), (3, STRETCH_BYTES), (1, 200)])
+@pytest.mark.parametrize(("partitions", "stretch"), [(1, STRETCH_BYTES), (2, 200), (3, STRETCH_BYTES)])
 def test_every_result_comes_once_in_the_micro_batch_that_decides_it(partitions: int, stretch: int) -> None:
     """Also where a micro-batch is joined in many stretches of event time."""
 

@@ -1,1 +1,0 @@
-SELECT * FROM camera1 A WHERE NOT EXISTS (SELECT * FROM camera2 B WINDOW (A, B) = 5 SECONDS WHERE A.speed < B.speed)
