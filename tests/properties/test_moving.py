@@ -15,14 +15,19 @@ from hypothesis import strategies as st
 from tests.kit.local import LocalWorkers
 from tests.plans.catalogue import plan
 from tests.properties.drawn_plans import PREDICATES, Row, block, combinations, expected, plans
+from tests.properties.test_outer import Case, Oracle, Stamped, cases, found_in
+from tests.properties.test_outer import block as block_of
 from tests.properties.test_routes import SLICES, SLOW, routed, with_slices
 from tests.properties.test_step import STRETCHES
 from tests.tiers import examples, tiers
 from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.counts import Counts
+from wjoin.executor.partners import preserved_inputs
 from wjoin.executor.state import moving
 from wjoin.executor.state.manifest import Manifest
+from wjoin.executor.state.marks import MATCHED
 from wjoin.executor.state.moving import StageMove, moved_rows
+from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Role
 from wjoin.planner.plan.edges import scan_columns
@@ -47,11 +52,19 @@ def moved(
             for place, group in enumerate(giver.manifest.slices):
                 routers = move.old_routers[place], move.new_routers[place]
                 for each in group:
-                    for to, rows in moved_rows(*routers, worker, giver.store.load(each)):
+                    kept = giver.store.load(each)
+                    if place in preserved_inputs(logic.stage):
+                        known = giver.manifest.marks.get(each.name)
+                        none = pa.array(np.zeros(kept.num_rows, bool))
+                        marks = none if known is None else giver.store.load(known).column(MATCHED)
+                        kept = kept.append_column(MATCHED, marks)
+                    for to, rows in moved_rows(*routers, worker, kept):
                         arrivals[to].blocks[place].append((Role.STORE, rows))
         for taker, own in zip(takers, arrivals, strict=True):
-            (after_it,) = logic.stream(move.begun(logic), taker.store, own, Counts())
-            assert isinstance(after_it, Manifest), "nothing is joined on the way"
+            *made, after_it = logic.stream(move.begun(logic), taker.store, own, Counts())
+            assert isinstance(after_it, Manifest)
+            # Rows without a partner that a slice still has after they have come are dropped.
+            assert preserved_inputs(logic.stage) or not made, "nothing is joined on the way"
             # Local workers have no fingerprint.
             taker.manifest = dataclasses.replace(after_it, plan="local")
 
@@ -164,3 +177,28 @@ def test_copies_are_left_out_and_no_worker_is_forgotten() -> None:
         moving, "own_rows", lambda router, worker, kept: own_rows(router, worker, kept).slice(0, worker * 99)
     ):
         assert found_over_moves(drawn, "atr", MOVES).total() < wanted.total()
+
+
+@settings(max_examples=examples(100), suppress_health_check=SLOW)
+@given(cases(), st.data())
+def test_marks_go_with_their_rows_over_moves(case: Case, data: st.DataObject) -> None:
+    """Of joins with a key and without: no row without a partner comes twice, or too late."""
+    lengths, counts = st.sampled_from([None, 1, 3, 10]), st.integers(1, 4)
+    case = dataclasses.replace(case, idle=(None, None), ends=[False] * len(case.batches))
+    now, oracle = case.plan, Oracle(case)
+    local = stamped(LocalWorkers(now, data.draw(counts)))
+    for batch in case.batches:
+        blocks = {stream: block_of(now, stream, rows) for stream, rows in enumerate(batch) if rows}
+        found = found_in(now, local.run(blocks, Counts()))
+        assert found == oracle.take(batch, 0, ended=False)
+        if data.draw(st.booleans()):
+            then = dataclasses.replace(case, length=data.draw(lengths)).plan
+            new = stamped(LocalWorkers(then, data.draw(counts)))
+            moved(now, local, then, new, STRETCH_BYTES)
+            now, local = then, new
+
+
+def stamped(workers: LocalWorkers) -> LocalWorkers:
+    for worker in workers._stages[0]:
+        worker.store = Stamped()
+    return workers
