@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import pyarrow as pa
 
 from wjoin.executor.combinations import Combinations
 from wjoin.executor.spool import Spool
@@ -17,7 +18,7 @@ from wjoin.executor.state.marks import marks_of, with_marks
 from wjoin.executor.state.slices import Change, Slice, SliceStore, read_slice, write_marks
 from wjoin.executor.state.writing import Cutting
 from wjoin.grammar.join_kinds import JoinKind
-from wjoin.parts.kernels.runs import BoolArray, RunShape, SortedRun
+from wjoin.parts.kernels.runs import BoolArray, Int64Array, RunShape, SortedRun
 from wjoin.planner.plan.physical import Join, Stage
 
 
@@ -42,6 +43,7 @@ class Partners:
     known: dict[str, Slice]
     written: dict[str, Slice] = field(default_factory=dict)
     _loaded: dict[str, SortedRun] = field(default_factory=dict)
+    _places: dict[str, Int64Array] = field(default_factory=dict)
     _changed: set[str] = field(default_factory=set)
     _earlier: dict[int, list[SortedRun]] = field(default_factory=dict)
     _found: dict[int, BoolArray] = field(default_factory=dict)
@@ -52,12 +54,18 @@ class Partners:
         kind = stage.kind if isinstance(stage, Join) else JoinKind.INNER
         return cls(kind, preserved_inputs(stage), shapes, dict(known))
 
-    def load(self, number: int, each: Slice, store: SliceStore) -> SortedRun:
-        """Return the rows of a slice of a preserved input, with their marks."""
+    def load(self, number: int, shape: RunShape, each: Slice, store: SliceStore) -> SortedRun:
+        """Return the rows of a slice of a preserved input in the order of a shape, with their marks."""
+        own = self.shapes[number]
         if each.name not in self._loaded:
-            marks = self.known.get(each.name)
-            self._loaded[each.name] = read_slice(each, self.shapes[number], store, marks, marked=True)
-        return self._loaded[each.name]
+            kept = own.ordered(each.order)
+            run = read_slice(each, kept, store, self.known.get(each.name), marked=True)
+            if each.order != own.order_name:
+                places = self._places[each.name] = own.places(run.batch)
+                run = own.read(run.batch.take(pa.array(places)))
+            self._loaded[each.name] = run
+        run = self._loaded[each.name]
+        return run if shape.order_name == own.order_name else shape.sort(run.batch)
 
     def note(self, found: Combinations) -> None:
         """Take note of results."""
@@ -111,13 +119,23 @@ class Partners:
         """Write the marks of the slices that stay where they have changed, and remove others."""
         for each in change.stay:
             if each.name in self._changed:
-                self.written |= write_marks(store, names, each.name, self._loaded[each.name], cutting)
+                marks = self._in_slice(each)
+                self.written |= write_marks(store, names, each.name, marks, cutting)
             elif each.name in self.known:
                 self.written[each.name] = self.known[each.name]
         for each in (*change.remove, *change.stay):
             before = self.known.get(each.name)
             if before is not None and self.written.get(each.name) is not before:
                 store.remove(before)
+
+    def _in_slice(self, each: Slice) -> BoolArray:
+        """Return the marks of a slice in its order, which may be that of another kernel before a restart."""
+        marks = marks_of(self._loaded[each.name])
+        if each.name not in self._places:
+            return marks
+        found = np.zeros(len(marks), bool)
+        found[self._places[each.name]] = marks
+        return found
 
     def _has(self, run: SortedRun) -> bool:
         return id(run) in self._found

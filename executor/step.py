@@ -280,7 +280,7 @@ class StageLogic:
 
         def load(number: int, shape: RunShape, each: Slice) -> SortedRun:
             if number in partners.inputs:
-                return partners.load(number, each, store)
+                return partners.load(number, shape, each, store)
             if each.order != shape.order_name:
                 return read_slice(each, shape, store)
             if each.name not in loaded:

@@ -250,17 +250,16 @@ def write_slices(
         of = (part.rows, stored.size, *part.span, shape.order_name)
         yield Slice(name, *of, stored.digest, stored.pieces, stored.compression)
         if marks is not None:
-            marks |= write_marks(store, names, name, part, cutting)
+            marks |= write_marks(store, names, name, marks_of(part), cutting)
 
 
 def write_marks(
-    store: SliceStore, names: Iterator[int], slice_: str, run: SortedRun, cutting: Cutting
+    store: SliceStore, names: Iterator[int], slice_: str, marks: BoolArray, cutting: Cutting
 ) -> dict[str, Slice]:
     """Write the marks of the rows of a slice, nothing where none is set; return them by its name."""
-    marks = marks_of(run)
     if not marks.any():
         return {}
     name = str(next(names))
-    stored = store.save(name, run.batch.select([MATCHED]), cutting)
-    of = (run.rows, stored.size, 0, 0, MATCHED, stored.digest, stored.pieces, stored.compression)
+    stored = store.save(name, pa.RecordBatch.from_pydict({MATCHED: marks}), cutting)
+    of = (len(marks), stored.size, 0, 0, MATCHED, stored.digest, stored.pieces, stored.compression)
     return {slice_: Slice(name, *of)}

@@ -125,14 +125,16 @@ class RunShape:
 
     def sort(self, batch: pa.RecordBatch) -> SortedRun:
         """Return the rows of an unsorted batch as a run."""
+        return self.read(batch.take(pa.array(self.places(batch))))
+
+    def places(self, batch: pa.RecordBatch) -> Int64Array:
+        """Return the places of the rows of an unsorted batch, in the order that they have in a run."""
         run = self.read(batch)
         if run.values is not None and run.values.dtype.kind == "f":
-            order = np.lexsort((run.values, run.codes)).astype(np.int64, copy=False)
-        else:
-            codes = run.codes if self.order is not Order.TIME else np.zeros(run.rows, np.int64)
-            within = run.times[0] if run.values is None else run.values.astype(np.int64, copy=False)
-            order = sort_order(codes, within)
-        return self.read(batch.take(pa.array(order)))
+            return np.lexsort((run.values, run.codes)).astype(np.int64, copy=False)
+        codes = run.codes if self.order is not Order.TIME else np.zeros(run.rows, np.int64)
+        within = run.times[0] if run.values is None else run.values.astype(np.int64, copy=False)
+        return sort_order(codes, within)
 
 
 def ordered_values(array: pa.Array) -> Values:

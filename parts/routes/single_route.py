@@ -14,7 +14,8 @@ class SingleRoute(Route):
     meant_for = "streams without an equality between them"
     warning = (
         "A stage has no key, so one worker compares every pair of rows inside the windows. More workers "
-        "would cost more, or the checkpoint is unknown. PLAN(PSP) and PLAN(ATR) use several."
+        "would cost more, or the checkpoint is unknown. PLAN(ATR) uses several; so does PLAN(PSP), if all "
+        "joins are inner ones."
     )
 
     def applies(self, *, keyed: bool, inputs: int, near: bool) -> bool:

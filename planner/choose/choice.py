@@ -156,7 +156,6 @@ def _of_outer(
     if algorithm is not None and algorithm.span is None:
         # What a session prefers is for joins that can have it.
         algorithm = None
-    # The marks of rows lie in the order of these, which a restart must find again.
     kernels = tuple(
         own if _is_inner(stage) else tuple(each for each in own if _keeps_order(each, stage))
         for stage, own in zip(plan.stages, _kernels(algorithm, plan.stages), strict=True)
@@ -183,10 +182,11 @@ def _of_outer(
 
 
 def _keeps_order(kernels: Kernels, stage: Stage) -> bool:
-    """Return whether some kernels have rows in the one order that a join which is no inner one keeps."""
-    order = Order.KEY if stage.keyed else Order.TIME
+    """Return whether some kernels have rows in the order that a join which is no inner one needs."""
+    if stage.keyed:
+        return all(KERNELS[name].order is Order.KEY for name in kernels)
     nearest = isinstance(stage, Join) and stage.nearest is not None
-    return all(KERNELS[name].order is order and (KERNELS[name].timely or not nearest) for name in kernels)
+    return not nearest or all(KERNELS[name].timely for name in kernels)
 
 
 def _is_shared(stage: Stage) -> bool:

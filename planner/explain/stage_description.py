@@ -89,7 +89,9 @@ def stage_entry(planned: PlannedSelect, number: int) -> doc.StageEntry:
         classes=tuple(each + 1 for each in planned.stage_classes[number]),
         checks=tuple(_comparison(plan, each) for each in of_kind(stage.checks, Comparison)),
         parts=() if plan.method is Method.NATIVE else tuple(parts),
-        warning="" if plan.method is Method.NATIVE else ROUTES[stage.placement.route].warning,
+        warning=""
+        if plan.method is Method.NATIVE or _waits_twice(stage)
+        else ROUTES[stage.placement.route].warning,
         calls=tuple(_call(plan, each) for each in of_kind(stage.checks, PredicateCheck)),
         # Partial results of the same streams lie alike, whatever began them.
         notes=tuple(dict.fromkeys((*_kind(plan, stage), *_counted(plan, number), *_slices(plan, stage)))),
@@ -111,6 +113,8 @@ def _kind(plan: PhysicalPlan, stage: Stage) -> Iterator[str]:
     if of_kind(stage.checks, Condition):
         conditions = (f"({each})" if " OR " in each.upper() else each for each in stage.on)
         yield f"partners satisfy {' AND '.join(conditions)}"
+    if _waits_twice(stage):
+        yield "one worker has all rows, because rows of both sides wait for partners"
     for number, each in enumerate(stage.inputs if plan.streaming else ()):
         if number not in stage.kind.preserved:
             continue
@@ -120,6 +124,11 @@ def _kind(plan: PhysicalPlan, stage: Stage) -> Iterator[str]:
             yield f"a row of {aliases} without a partner comes when {when}{_after(plan, each)}"
         else:
             yield f"a row of {aliases} comes with its first partner, and is forgotten when {when}"
+
+
+def _waits_twice(stage: Stage) -> bool:
+    """Return whether a stage has one worker because rows of both inputs wait for all that they may meet."""
+    return isinstance(stage, Join) and not stage.keyed and len(stage.kind.preserved) > 1
 
 
 def _counted(plan: PhysicalPlan, number: int) -> Iterator[str]:

@@ -17,8 +17,10 @@ from wjoin.executor.counts import Counts
 from wjoin.executor.state.manifest import written_manifest
 from wjoin.executor.state.slices import Stored
 from wjoin.executor.state.writing import Cutting
+from wjoin.executor.step import StageLogic
 from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.grammar.join_kinds import JoinKind
+from wjoin.parts.kernels.registry import KERNELS
 from wjoin.parts.routes.route import Placement
 from wjoin.planner.catalog import Delay, Relation
 from wjoin.planner.choose.placements import masters
@@ -75,6 +77,14 @@ class Case:
         inside = self.low <= second[1] - first[1] <= self.high
         alike = not self.keyed or first[2] == second[2]
         return alike and inside and (not self.compared or first[3] <= second[3])
+
+
+def with_kernel(plan: PhysicalPlan, kernel: str) -> PhysicalPlan:
+    """Return a plan of one join that finds partners by a kernel, as it is where it cannot."""
+    (stage,) = plan.stages
+    if KERNELS[kernel].refusal(keyed=stage.keyed, indexed=stage.indexed):
+        return plan
+    return plan.with_stage(0, arranged_stage(plan, replace(stage, kernels=(kernel,)), None))
 
 
 def on_of(*conditions: str) -> str:
@@ -254,3 +264,42 @@ def test_every_result_comes_once_in_the_micro_batch_that_decides_it(partitions: 
                 worker.manifest = written_manifest(worker.manifest.encode())
 
     run()
+
+
+def assert_over_restarts(case: Case, kernels: Sequence[str], stretch: int = STRETCH_BYTES) -> None:
+    """Compare the results of each micro-batch, which a restart with another kernel comes before."""
+    plan = case.plan
+    workers, oracle = LocalWorkers(plan, 2, stretch), Oracle(case)
+    for worker in workers._stages[0]:
+        worker.store = Stamped()
+    for batch, kernel in zip(case.batches, kernels, strict=True):
+        for worker in workers._stages[0]:
+            worker.logic = StageLogic(with_kernel(plan, kernel), 0, stretch)
+            worker.manifest = written_manifest(worker.manifest.encode())
+        blocks = {stream: block(plan, stream, rows) for stream, rows in enumerate(batch) if rows}
+        assert found_in(plan, workers.run(blocks, Counts())) == oracle.take(batch, 0, ended=False)
+
+
+@pytest.mark.parametrize("stretch", [STRETCH_BYTES, 200])
+def test_marks_stay_with_their_rows_where_a_restart_brings_another_kernel(stretch: int) -> None:
+    """Its rows are in another order than those of the state."""
+
+    @given(cases(), st.data())
+    def run(case: Case, data: st.DataObject) -> None:
+        count = len(case.batches)
+        kernels = data.draw(st.lists(st.sampled_from([*KERNELS]), min_size=count, max_size=count))
+        assert_over_restarts(replace(case, idle=(None, None), compared=True), kernels, stretch)
+
+    run()
+
+
+@pytest.mark.parametrize("keyed", [True, False])
+def test_a_slice_of_another_kernel_has_its_marks_in_its_own_order(keyed: bool) -> None:
+    """The first row has the greatest value; of the three only the last one has a partner."""
+    first = [(0, 1, 1, 2), (1, 2, 1, 1), (2, 3, 1, 0)]
+    partner, end = [(3, 4, 1, 0)], [(4, 99, 1, 9)]
+    # The rules of the first micro-batch are the same for all kernels.
+    batches: list[tuple[list[Row], list[Row]]] = [(first, []), ([], []), ([], partner), ([], end)]
+    case = Case(JoinKind.LEFT, -5, 5, (0, 0), batches, compared=True, keyed=keyed)
+    for one, other in itertools.permutations(KERNELS, 2):
+        assert_over_restarts(case, [one, one, other, one])

@@ -34,7 +34,8 @@ STATEMENTS = {
             ON B.v BETWEEN A.j AND A.k AND A.s <> 'x' AND B.j > 0 AND {AB_ON}""",
     ),
     "full": (
-        f"SELECT A.n AS a, B.n AS b FROM one A FULL JOIN two B ON abs(A.v - B.v) <= 1 AND B.s <> 'z' {AB}",
+        f"""SELECT /*+ ALGORITHM(ORDERED) */ A.n AS a, B.n AS b FROM one A FULL JOIN two B
+            ON abs(A.v - B.v) <= 1 AND B.s <> 'z' {AB}""",
         f"SELECT A.n, B.n FROM one A FULL JOIN two B ON abs(A.v - B.v) <= 1 AND B.s <> 'z' AND {AB_ON}",
     ),
     # Nothing is equal, and all in the window of no row: each is without a partner.
