@@ -134,10 +134,7 @@ def _of_outer(
     *,
     streaming: bool,
 ) -> Alternatives:
-    """Return the values for joins that are not all inner ones: on streams by one worker for each key.
-
-    ``places``: where the rows of its inner joins, and of those without a key, may lie.
-    """
+    """Return the values for joins that are not all inner ones; ``places``: where the rows of each may lie."""
     method, bounds, route = wishes.get("METHOD"), wishes.get("BOUNDS"), wishes.get("ROUTE")
     kind, asof = plan.kind.words, plan.asof
     ours = streaming or asof
@@ -173,7 +170,7 @@ def _of_outer(
         (Bounds.EXACT,),
         kernels,
         tuple(
-            own if ours and (streaming or not stage.keyed) and _is_shared(stage) else (plain(stage),)
+            own if ours and _is_shared(stage) else (plain(stage),)
             for stage, own in zip(plan.stages, places, strict=True)
         ),
         (Passes.HULL,) if asof else passes,
@@ -190,8 +187,8 @@ def _keeps_order(kernels: Kernels, stage: Stage) -> bool:
 
 
 def _is_shared(stage: Stage) -> bool:
-    """Return whether several workers may share rows of a key, or all without one."""
-    return _is_inner(stage) or (not stage.keyed and len(masters(stage)) > 0)
+    """Return whether several workers may share the rows of a key, or all without one."""
+    return len(masters(stage)) > 0
 
 
 def _can_share(route: Wish, plan: PhysicalPlan) -> bool:

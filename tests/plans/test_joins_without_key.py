@@ -38,8 +38,19 @@ def test_rows_that_wait_lie_on_one_worker_each(join: str, on: str, route: str, m
 
 
 def test_a_hint_says_on_how_many_workers() -> None:
-    (stage,) = planned("LEFT JOIN", "ON A.v < B.v", "/*+ PLAN(ATR, 3) */").physical.stages
-    assert (stage.placement.route, stage.placement.workers) == ("atr", 3)
+    """With a key, too, for one that most rows have."""
+    for on in ("ON A.v < B.v", "ON A.n = B.n"):
+        (stage,) = planned("LEFT JOIN", on, "/*+ PLAN(ATR, 3) */").physical.stages
+        assert (stage.placement.route, stage.placement.workers) == ("atr", 3)
+
+
+def test_a_hot_key_is_shared() -> None:
+    """By several workers where it has most of the rows, and that is known."""
+    hot = stream_of({"n": "bigint", "v": "bigint"}, {"rate": 1000, "heaviest.n": 0.9})
+    for join, route in (("LEFT JOIN", "atr"), ("FULL JOIN", "hash")):
+        text = f"SELECT A.n FROM a A {join} b B ON A.n = B.n WINDOW (A, B) = 5 SECONDS"
+        (stage,) = plan_over(text, [hot] * 2, costs=SETTINGS, layouts=FREE).physical.stages
+        assert stage.placement.route == route
 
 
 def test_a_band_is_searched() -> None:

@@ -96,7 +96,7 @@ def on_of(*conditions: str) -> str:
 def in_slices(plan: PhysicalPlan, length: int | None) -> PhysicalPlan:
     """Return a plan whose joins without a key have the rows that wait in slices of so many seconds."""
     for number, stage in enumerate(plan.stages if length is not None else ()):
-        if isinstance(stage, Join) and not stage.keyed and len(waiting := masters(stage)):
+        if isinstance(stage, Join) and len(waiting := masters(stage)):
             where = Placement("atr", length=(length or 0) * SECOND, master=waiting[0])
             plan = plan.with_stage(number, arranged_stage(plan, replace(stage, placement=where), None))
     return plan

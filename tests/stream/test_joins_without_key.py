@@ -1,5 +1,6 @@
 """Outer, semi, anti and ASOF joins without an equality have the rows that DuckDB has."""
 
+import itertools
 import random
 import re
 from collections import Counter
@@ -61,15 +62,20 @@ STATEMENTS = {
     ),
     "key, then none": (
         f"""SELECT {SPREAD} A.n AS a, B.n AS b, C.n AS c FROM one A LEFT JOIN two B ON A.k = B.k AND A.j = B.j
-            LEFT JOIN three C ON B.v < C.v AND B.s = 'x' {AB} AND {BC}""",
+            LEFT JOIN three C ON B.v < C.v AND A.s = 'x' {AB} AND {BC}""",
         f"""SELECT A.n, B.n, C.n FROM one A LEFT JOIN two B ON A.k = B.k AND A.j = B.j AND {AB_ON}
-            LEFT JOIN three C ON B.v < C.v AND B.s = 'x' AND {BC_ON}""",
+            LEFT JOIN three C ON B.v < C.v AND A.s = 'x' AND {BC_ON}""",
     ),
     "none, then key": (
         f"""SELECT {SPREAD} A.n AS a, B.n AS b, C.n AS c FROM one A LEFT JOIN two B ON A.v < B.v - 5
             LEFT JOIN three C ON B.k = C.k AND B.j = C.j {AB} AND {BC}""",
         f"""SELECT A.n, B.n, C.n FROM one A LEFT JOIN two B ON A.v < B.v - 5 AND {AB_ON}
             LEFT JOIN three C ON B.k = C.k AND B.j = C.j AND {BC_ON}""",
+    ),
+    # Of a key the rows of A are in slices, and those of B wherever they reach one.
+    "hot": (
+        f"SELECT {SPREAD} A.n AS a, B.n AS b FROM one A LEFT JOIN two B ON A.k = B.k AND A.j = B.j {AB}",
+        f"SELECT A.n, B.n FROM one A LEFT JOIN two B ON A.k = B.k AND A.j = B.j AND {AB_ON}",
     ),
 }
 """Statements for wjoin, and what they mean to DuckDB."""
@@ -113,20 +119,20 @@ def sink_of(name: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("home", "names"),
+    ("home", "names", "runs"),
     [
-        ("files", ["left", "exists", "last"]),
-        pytest.param("files", list(EVERY), marks=pytest.mark.long),
-        pytest.param("spark", list(EVERY), marks=pytest.mark.long),
+        ("files", ["exists"], 1),
+        pytest.param("files", list(EVERY), 2, marks=pytest.mark.long),
+        pytest.param("spark", list(EVERY), 2, marks=pytest.mark.long),
     ],
     ids=["some", "files", "spark"],
 )
-def test_all_kinds_of_joins_without_a_key(streams: Streams, home: str, names: list[str]) -> None:
+def test_all_kinds_of_joins_without_a_key(streams: Streams, home: str, names: list[str], runs: int) -> None:
     """In several runs, whose rows are out of order; rows that wait lie on one worker, or on several."""
     streams.session.context.settings.set("wjoin.state", home)
     streams.sinks([sink_of(name) for name in names])
     script = "; ".join(f"INSERT INTO {sink_of(name)} {EVERY[name][0]}" for name in names)
-    for _ in range(2):
+    for _ in range(runs):
         on_time(streams, 1)
         streams.session.run_script(script, checkpoint=str(streams.root / "checkpoints"))
     first = names[0]
@@ -149,3 +155,36 @@ def test_asof_joins_of_tables_without_a_key(streams: Streams, name: str) -> None
         text = re.sub(rf"\b{table} ([ABC])\b", rf"table_{table} WATERMARK n DELAY OF 0 AS \1", text)
     found = Counter(tuple(row) for row in streams.session.sql(text).collect())
     assert found == streams.expected(NEAREST[name][1])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("home", ["files", "spark"])
+def test_marks_go_to_other_workers(streams: Streams, home: str, tmp_path: Path) -> None:
+    """A row that has had a partner is none without one after its state has moved, and comes once."""
+    names = ["left", "semi", "exists", "last"]
+    session = streams.session
+    session.context.settings.set("wjoin.state", home)
+    streams.sinks(names)
+    script = "; ".join(f"INSERT INTO {name} {EVERY[name][0]}" for name in names)
+    folders = [str(tmp_path / f"with-{each}") for each in (2, 3, 1)]
+    session.spark.conf.set("spark.sql.shuffle.partitions", 2)
+    for (old, new), partitions in zip(itertools.pairwise(folders), (3, 1), strict=True):
+        on_time(streams, 1)
+        session.run_script(script, checkpoint=old)
+        session.repartition(script, old, new, partitions)
+        session.spark.conf.set("spark.sql.shuffle.partitions", partitions)
+    end(streams)
+    session.run_script(script, checkpoint=folders[-1])
+    for name in names:
+        assert streams.found(name) == streams.expected(EVERY[name][1]), name
+
+
+@pytest.mark.long
+def test_the_end_decides_on_all_workers(streams: Streams) -> None:
+    names = ["left", "band", "full", "exists", "last"]
+    streams.sinks(names)
+    script = "; ".join(f"INSERT INTO {name} {EVERY[name][0]}" for name in names)
+    on_time(streams, 2)
+    streams.session.run_script(script, checkpoint=str(streams.root / "checkpoints"), complete=True)
+    for name in names:
+        assert streams.found(name) == streams.expected(EVERY[name][1]), name
