@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wjoin.executor.pair_values import BITS, NONE, Numbers, Vector, chosen_by, converted, either, floored
+from wjoin.grammar.errors import WJoinError
 from wjoin.parts.kernels.runs import BoolArray, integers
 from wjoin.planner.conditions.expressions import (
     NUMERIC_ORDER,
@@ -84,6 +85,21 @@ def prepared(expression: Expression, columns: Sequence[pa.Array]) -> Prepared:
         tuple(vector(*each) for each in enumerate(every)),
         tuple(sources),
     )
+
+
+def true_of(expression: Expression, columns: Sequence[pa.Array], statement: str | None) -> BoolArray:
+    """Return for which rows of columns a condition may be true.
+
+    Where a ``statement`` is given that must be known: raises WJoinError WJ726 where Spark alone knows it.
+    """
+    test = prepared(expression, columns)
+    if statement is not None and test.undecided().any():
+        raise WJoinError(
+            "WJ726",
+            f"for some rows a condition of ON cannot be decided: {statement}",
+            help="look for values that overflow or a division by zero, and keep them out in a subquery",
+        )
+    return np.broadcast_to(test.at(test.inputs), len(columns[0]))
 
 
 def _vector(column: pa.Array) -> Vector:

@@ -1,11 +1,12 @@
 """Tuples of a tree of joins that have no row of some streams: how they travel, and how they are kept.
 
 They travel without the columns of these streams. Where they are kept they have all columns, so that those of
-an input are alike: NULLs, and for a missing time that of a row that is there, so that a tuple's times are
-those of its rows. A column for each stream that may be missing tells whether it is there.
+an input are alike: what is read of a row of NULLs, and for a missing time that of a row that is there, so
+that a tuple's times are those of its rows. A column for each stream that may be missing tells whether it is
+there.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -13,10 +14,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from wjoin.executor.conditions import true_of
 from wjoin.parts.kernels.runs import BoolArray
 from wjoin.planner.plan.block_columns import code_name, stored_column, time_name
+from wjoin.planner.plan.checks import Operand
 from wjoin.planner.plan.edges import may_lack, scan_columns
-from wjoin.planner.plan.physical import Join, PhysicalPlan
+from wjoin.planner.plan.physical import Join, PhysicalPlan, Stage, decides_at_once
+
+_NOTHING = pa.scalar(None, pa.int64())
 
 THERE = "there"
 """What the names begin with of columns that tell whether a tuple has a row of a stream."""
@@ -27,16 +32,37 @@ def there_name(stream: int) -> str:
     return f"{THERE}{stream}"
 
 
+def lacked_streams(plan: PhysicalPlan, stage: Stage) -> frozenset[int]:
+    """Return the streams of which what comes to a stage need not have a row."""
+    return frozenset(stream for each in stage.inputs for stream in may_lack(plan, each))
+
+
+def values_of(
+    plan: PhysicalPlan, operand: Operand, lacked: Collection[int], column: Callable[[str], pa.Array]
+) -> pa.Array:
+    """Return the values of a scan column in tuples whose columns ``column`` gives, by their names.
+
+    The time of a stream that is not there, of those ``lacked``, is NULL.
+    """
+    stream, _ = operand
+    name = stored_column(plan, *operand).name
+    if stream not in lacked or name != time_name(stream):
+        return column(name)
+    return pc.if_else(column(there_name(stream)), column(name), None)
+
+
 @dataclass(frozen=True)
 class Lacking:
     """The tuples of a stage's inputs, of which some streams may have no row.
 
-    ``types``: by the names of columns, as which NULLs are kept; what is not there is kept without a type.
+    ``absent``: by the names of columns, what is kept in the place of those of a row that is not there;
+    others are kept as NULLs, without a type. ``statement``: what failures are told with.
     """
 
     plan: PhysicalPlan
     number: int
-    types: Mapping[str, pa.DataType] = field(default_factory=dict)
+    absent: Mapping[str, pa.Scalar] = field(default_factory=dict)
+    statement: str = ""
 
     @cached_property
     def streams(self) -> tuple[tuple[int, ...], ...]:
@@ -68,7 +94,11 @@ class Lacking:
             elif name in map(time_name, each.members):
                 columns[name] = times
             else:
-                columns[name] = pa.nulls(block.num_rows, self.types.get(name, pa.int64()))
+                value = self.absent.get(name, _NOTHING)
+                valid = value.is_valid
+                columns[name] = (
+                    pa.repeat(value, block.num_rows) if valid else pa.nulls(block.num_rows, value.type)
+                )
         for stream in self.streams[number]:
             columns[there_name(stream)] = pa.array(np.full(block.num_rows, stream in there))
         return pa.RecordBatch.from_pydict(columns)
@@ -77,16 +107,21 @@ class Lacking:
         """Return which tuples of an input may meet others, None where all may."""
         stage = self.plan.stages[self.number]
         each = stage.inputs[number]
-        if not isinstance(stage, Join) or not stage.asked or each.stage is None:
+        if not isinstance(stage, Join) or not stage.asked:
             return None
-        asked = [there_name(stream) for stream in self.streams[number] if stream in stage.asked]
-        asked += [stored_column(self.plan, *gate).name for gate in stage.gates if gate[0] in each.members]
-        masks = [pc.fill_null(block.column(name), False) for name in asked]
-        if each.key is not None:
-            masks.append(pc.is_valid(block.column(code_name(*each.key))))
         found: BoolArray = np.ones(block.num_rows, bool)
-        for mask in masks:
-            found &= np.asarray(mask)
+        for stream in self.streams[number]:
+            if stream in stage.asked:
+                found &= np.asarray(block.column(there_name(stream)))
+        if each.stage is not None and each.key is not None:
+            found &= np.asarray(pc.is_valid(block.column(code_name(*each.key))))
+        gates = [gate.check for gate in stage.gates if gate.check.streams <= set(each.members)]
+        for check in gates:
+            columns = [
+                values_of(self.plan, operand, self.streams[number], block.column) for operand in check.columns
+            ]
+            decides = decides_at_once(self.plan, self.number)
+            found &= true_of(check.expression, columns, self.statement if decides else None)
         return None if found.all() else found
 
     def parted(

@@ -6,6 +6,7 @@ say: each looks in the time range that all joined rows allow, and checks what is
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -13,15 +14,14 @@ import pyarrow as pa
 from wjoin.executor.bands import band_values, moved
 from wjoin.executor.bands import inside as inside_band
 from wjoin.executor.combinations import Combinations
-from wjoin.executor.conditions import prepared
+from wjoin.executor.conditions import prepared, true_of
 from wjoin.executor.failed_pairs import failure
 from wjoin.executor.gathering import GatheredLater, Pieces
+from wjoin.executor.lacking import lacked_streams, values_of
 from wjoin.executor.pair_calls import CALL_BYTES, PairFailedError, holds
 from wjoin.executor.report import Report
 from wjoin.executor.sifting import Sieve, sifted, worth_sifting
 from wjoin.executor.windows import inside, wanted_by_any, within
-from wjoin.grammar.errors import WJoinError
-from wjoin.grammar.join_kinds import JoinKind
 from wjoin.parts.kernels.candidates import Candidates, Search
 from wjoin.parts.kernels.kernel import Kernel
 from wjoin.parts.kernels.registry import KERNELS
@@ -38,7 +38,7 @@ from wjoin.parts.kernels.runs import (
 )
 from wjoin.planner.plan.block_columns import stored_column
 from wjoin.planner.plan.checks import Band, Comparison, Condition, Operand, PredicateCheck, of_kind
-from wjoin.planner.plan.physical import Join, Output, PhysicalPlan, Stage
+from wjoin.planner.plan.physical import Output, PhysicalPlan, Stage, decides_at_once
 from wjoin.planner.plan.probes import in_order, linked_first
 from wjoin.planner.plan.steps import Precedence, Probe, Step
 from wjoin.udfs.predicate import Predicate
@@ -67,10 +67,13 @@ class MultiwayJoin:
         """The stage."""
         return self.plan.stages[self.number]
 
-    @property
+    @cached_property
     def _decides(self) -> bool:
-        """Whether what meets here is known at once: what has no partner is a result, too."""
-        return isinstance(self.stage, Join) and self.stage.kind is not JoinKind.INNER
+        return decides_at_once(self.plan, self.number)
+
+    @cached_property
+    def _lacked(self) -> frozenset[int]:
+        return lacked_streams(self.plan, self.stage)
 
     @property
     def outputs(self) -> tuple[Output, ...]:
@@ -211,7 +214,9 @@ class MultiwayJoin:
         """Return a condition on tuples and some rows of an input."""
         of_rows = tuple(stream in members for stream, _ in condition.columns)
         columns = [
-            rows.column(stored_column(self.plan, *operand).name) if own else self._values(operand, partial)
+            values_of(self.plan, operand, self._lacked, rows.column)
+            if own
+            else self._values(operand, partial)
             for operand, own in zip(condition.columns, of_rows, strict=True)
         ]
         return Sieve(prepared(condition.expression, columns), of_rows)
@@ -255,10 +260,8 @@ class MultiwayJoin:
         passing = partial if keep.all() else partial.pick(keep)
         for condition in _conditions(step):
             values = [self._values(operand, passing) for operand in condition.columns]
-            test = prepared(condition.expression, values)
-            if self._decides and test.undecided().any():
-                raise undecided(self.statement)
-            passing = passing.pick(np.broadcast_to(test.at(test.inputs), len(passing)))
+            told = self.statement if self._decides else None
+            passing = passing.pick(true_of(condition.expression, values, told))
         for check in of_kind(step.checks, PredicateCheck):
             if len(passing):
                 passing = passing.pick(self._called(check, passing))
@@ -297,7 +300,8 @@ class MultiwayJoin:
         return tuples.later(self._input_of(operand, tuples), stored.name, kind)
 
     def _values(self, operand: Operand, partial: Combinations) -> pa.Array:
-        return partial.column(self._input_of(operand, partial), stored_column(self.plan, *operand).name)
+        number = self._input_of(operand, partial)
+        return values_of(self.plan, operand, self._lacked, lambda name: partial.column(number, name))
 
     def _input_of(self, operand: Operand, partial: Combinations) -> int:
         return next(number for number in partial.rows if operand[0] in self.stage.inputs[number].members)
@@ -311,15 +315,6 @@ class MultiwayJoin:
         if wanted is not None:
             keep &= wanted
         return complete if keep.all() else complete.pick(keep)
-
-
-def undecided(statement: str) -> WJoinError:
-    """Return the error for a condition of an outer join of which Spark alone knows whether it is true."""
-    return WJoinError(
-        "WJ726",
-        f"for some rows a condition of ON cannot be decided: {statement}",
-        help="look for values that overflow or a division by zero, and keep them out in a subquery",
-    )
 
 
 def _conditions(step: Step) -> list[Comparison | Condition]:

@@ -1,6 +1,6 @@
 """Routing: the one place that asks a route which workers get which rows of a block, and as what."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -32,8 +32,9 @@ class Router:
     """Brings tuples to the workers of a stage: to its input ``number``.
 
     They are cut by the times of their member ``stream``, or by the column ``values`` where that is not None;
-    ``code`` is the column on which they meet others, None where on none. ``anywhere``: whether rows are kept,
-    and any worker may keep one (``kept_anywhere``).
+    ``code`` is the column on which they meet others, None where on none. ``absent`` is its value where there
+    is no row of that stream, None where such tuples meet no other. ``anywhere``: whether rows are kept, and
+    any worker may keep one (``kept_anywhere``).
     """
 
     number: int
@@ -44,17 +45,27 @@ class Router:
     slicing: Slicing | None = None
     values: str | None = None
     anywhere: bool = False
+    absent: int | None = None
 
     @classmethod
-    def to(cls, plan: PhysicalPlan, stage: Stage, number: int, workers: tuple[int, ...]) -> "Router":
-        """Return the router to an input of a stage."""
+    def to(
+        cls,
+        plan: PhysicalPlan,
+        stage: Stage,
+        number: int,
+        workers: tuple[int, ...],
+        absent: Mapping[str, pa.Scalar] | None = None,
+    ) -> "Router":
+        """Return the router to an input of a stage; ``absent``: what columns are of rows that lack."""
         slices = slicing(plan, stage, number)
         column = None if slices is None else slices.column
         values = None if column is None else stored_column(plan, *column).name
         stream, code = cut_stream(plan, stage, number), meeting_name(stage.inputs[number])
         kept = slices is not None and slices.sliced and slices.stored
         anywhere = kept and kept_anywhere(plan, stage, len(workers))
-        return cls(number, stream, code, stage.placement.route, workers, slices, values, anywhere)
+        known = None if code is None or absent is None else absent.get(code)
+        missing = None if known is None or not known.is_valid else int64_view(pa.array([known]))[0].item()
+        return cls(number, stream, code, stage.placement.route, workers, slices, values, anywhere, missing)
 
     def parts(
         self, block: pa.RecordBatch, *, whole: bool = False
@@ -72,7 +83,9 @@ class Router:
         # What lacks a row of that stream meets none, and has the times of other rows.
         dated = block.column(own if own in names else 0)
         times, codes = int64_view(dated), None
-        if self.code is not None:
+        if self.code is not None and self.code not in names and self.absent is not None:
+            codes = np.full(block.num_rows, self.absent, np.int64)
+        elif self.code is not None:
             coded = block.column(self.code) if self.code in names else dated
             codes = int64_view(pc.coalesce(coded, dated) if coded.null_count else coded)
         # Shares are small where workers are many, and a pass over all columns costs more than its rows.

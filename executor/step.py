@@ -100,7 +100,7 @@ class StageLogic:
 
     ``stretch``: the bytes of new rows that are joined at once. ``predicates`` are those that the
     plan names, ``statement`` is what failures are told with. ``elsewhere``: by their numbers what brings the
-    rows of inputs that are not in the state. ``types``: those of columns that tuples may lack.
+    rows of inputs that are not in the state. ``absent``: what columns are in tuples that lack a row.
     """
 
     plan: PhysicalPlan
@@ -109,7 +109,7 @@ class StageLogic:
     predicates: Mapping[str, Predicate] = field(default_factory=dict)
     statement: str = ""
     elsewhere: Mapping[int, "HeldInput"] = field(default_factory=dict)
-    types: Mapping[str, pa.DataType] = field(default_factory=dict)
+    absent: Mapping[str, pa.Scalar] = field(default_factory=dict)
 
     @property
     def stage(self) -> Stage:
@@ -142,7 +142,7 @@ class StageLogic:
     @cached_property
     def lacking(self) -> Lacking:
         """What becomes of tuples that have no row of some stream."""
-        return Lacking(self.plan, self.number, self.types)
+        return Lacking(self.plan, self.number, self.absent, self.statement)
 
     @cached_property
     def _assemblers(self) -> dict[tuple[int, ...], Assembler]:
@@ -527,8 +527,7 @@ class StageLogic:
                 found.late.extend(self._late(each.members[0], blocks, seen))
                 blocks = [(role, block) for role, block in blocks if role is not Role.LATE]
                 blocks = self._on_time(each.members[0], blocks, seen, counts)
-            else:
-                blocks = self._apart(number, blocks)
+            blocks = self._apart(number, blocks)
             for role, block in blocks:
                 if role is Role.ALONE and block.num_rows:
                     found.alone.extend(self._alone(number, block, counts))
@@ -545,7 +544,7 @@ class StageLogic:
         return found
 
     def _apart(self, number: int, blocks: Arrived) -> Arrived:
-        """Return tuples of earlier stages, apart those that meet no other and are results."""
+        """Return tuples, apart those that meet no other and are results."""
         found: Arrived = []
         told = isinstance(self.stage, Join) and number in self.stage.kind.preserved and self.stage.kind.alone
         for role, block in blocks:

@@ -12,10 +12,26 @@ from wjoin.grammar.join_kinds import JoinKind, Nearest
 
 
 @dataclass(frozen=True)
+class Link:
+    """A condition on ``streams``, or a window; where one of those ``needed`` has no row it is not true.
+
+    ``on``: the item in whose ON it stands, None elsewhere.
+    """
+
+    streams: frozenset[int]
+    needed: frozenset[int]
+    on: int | None = None
+
+    def joins(self, item: int) -> bool:
+        """Return whether it compares an item with others."""
+        return item in self.streams and len(self.streams) > 1
+
+
+@dataclass(frozen=True)
 class LaterJoin:
     """A join of what is there, which has the columns of the items ``left``, with one more ``item``.
 
-    ``asked`` are the streams that its conditions name, windows too: where one has no row, nothing meets.
+    ``asked`` are the streams that its conditions need, windows too: where one has no row, nothing meets.
     ``nearest``: which row of the item an ASOF JOIN takes, by the times of the stream ``timed_by`` before it;
     None where it names none.
     """
@@ -142,11 +158,10 @@ def _one_after_another(base: tuple[int, ...], made: Sequence[tuple[JoinKind, int
         left = left if kind.one_sided else (*left, item)
 
 
-def arranged(tree: JoinTree, conditions: Collection[frozenset[int]]) -> JoinTree:
+def arranged(tree: JoinTree, links: Collection[Link]) -> JoinTree:
     """Return the same joins with what they ask, inner ones first where that makes no difference.
 
-    ``conditions`` are the streams of each condition on several, windows too. An inner join can come before a
-    LEFT, SEMI or ANTI JOIN whose item it does not know.
+    An inner join can come before a LEFT, SEMI or ANTI JOIN whose item it does not know.
     """
     base, joins = list(tree.base), list(tree.staged.joins)
     for each in tree.staged.joins:
@@ -155,20 +170,22 @@ def arranged(tree: JoinTree, conditions: Collection[frozenset[int]]) -> JoinTree
                 break
             continue
         known = {*each.left, each.item}
-        if all(found <= {*base, each.item} for found in conditions if each.item in found and found <= known):
+        own = (link.streams for link in links if each.item in link.streams or each.item == link.on)
+        if all(found <= {*base, each.item} for found in own if found <= known):
             base.append(each.item)
             joins.remove(each)
-    joins += _linked_first(tree, conditions)
+    joins += _linked_first(tree, [link.streams for link in links if len(link.streams) > 1])
     left = tuple(base)
     moved: list[LaterJoin] = []
     for each in joins:
         known = {*left, each.item}
-        linked = [found for found in conditions if each.item in found and found <= known]
-        asked = frozenset().union(*linked)
+        linked = [link for link in links if link.joins(each.item) and link.streams <= known]
+        asked = frozenset().union(*(link.needed for link in linked))
         by = each.timed_by
         if each.nearest is not None and by is None:
             # What a window links it with, or else comes first.
-            by = min((min(found - {each.item}) for found in linked if len(found) == 2), default=left[0])
+            pairs = (link.streams for link in linked if len(link.streams) == 2)
+            by = min((min(pair - {each.item}) for pair in pairs), default=left[0])
         moved.append(replace(each, left=left, asked=asked, timed_by=by))
         left = left if each.kind.one_sided else (*left, each.item)
     return JoinTree(tuple(base), tuple(moved), tree.static)

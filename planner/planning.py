@@ -27,7 +27,7 @@ from wjoin.planner.plan.validate import validate
 from wjoin.planner.request import Planning, Request
 from wjoin.planner.shape.counted import refuse_uncounted
 from wjoin.planner.shape.join_keys import EqualityClass, can_be_key, equality_classes, typed
-from wjoin.planner.shape.later_joins import arranged_tree, graph_of
+from wjoin.planner.shape.later_joins import arranged_tree, before_join, graph_of
 from wjoin.planner.shape.sequences import sequences
 from wjoin.planner.shape.shape import LaterCondition
 from wjoin.planner.shape.shapes import shapes, with_hops
@@ -132,7 +132,11 @@ def _bound(request: Request) -> Planning:
     classes: list[EqualityClass] = []
     own = [each for each in bound.conjuncts if isinstance(each, Filter) and each.text.upper() != "TRUE"]
     for number in range(-1, len(bound.tree.staged.joins)):
-        keys = (each for each in equalities if can_be_key(each.common))
+        keys = (
+            each
+            for each in equalities
+            if can_be_key(each.common) and not before_join(each.equality, bound.tree)
+        )
         found, implied = equality_classes(each for each in keys if bound.join_of(each.equality) == number)
         classes += found
         # What the keys imply of a row is a condition of ON, too.
@@ -188,6 +192,8 @@ def _indexes(
     found: dict[tuple[tuple[int, str], tuple[int, str]], tuple[ColumnBand, bool]] = {}
     for each in bound.conjuncts:
         if not isinstance(each, ColumnComparison | Residual) or each.band is None:
+            continue
+        if before_join(each, bound.tree):
             continue
         band, checked = each.band, isinstance(each, ColumnComparison)
         if not band.streams.isdisjoint(static):

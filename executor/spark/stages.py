@@ -9,6 +9,7 @@ import itertools
 import uuid
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,12 +17,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, IntegerType, LongType, StructField, StructType
 
-from wjoin.executor.blocks import stable_type
+from wjoin.executor.lacking import lacked_streams
 from wjoin.executor.late_rows import Suspects
 from wjoin.executor.routing import Router, table_tasks, worker_count
 from wjoin.executor.shedding import Shedder
 from wjoin.executor.sites.held_input import HeldInput
 from wjoin.executor.sites.stream import SiteStream
+from wjoin.executor.spark.absent import absent_values
 from wjoin.executor.spark.announce import Announce
 from wjoin.executor.spark.ending import Ending
 from wjoin.executor.spark.messages import MESSAGES
@@ -40,9 +42,9 @@ from wjoin.executor.state.worker_files import stage_folder
 from wjoin.executor.step import StageLogic
 from wjoin.executor.workers import worker_ids
 from wjoin.grammar.join_kinds import JoinKind
-from wjoin.planner.plan.block_columns import stored_column, time_name
+from wjoin.planner.plan.block_columns import time_name
 from wjoin.planner.plan.counting import goes_by_key
-from wjoin.planner.plan.edges import destinations, may_lack, needed_codes
+from wjoin.planner.plan.edges import destinations, needed_codes
 from wjoin.planner.plan.physical import Join, PhysicalPlan, Stage
 from wjoin.planner.plan.shedding import Shedding
 
@@ -120,6 +122,16 @@ class Stages:
     def unpacks(self) -> bool:
         """Whether the last stage makes the rows itself: not where Spark has the state."""
         return self.state is not None or not self.plan.streaming
+
+    @cached_property
+    def absent(self) -> dict[str, pa.Scalar]:
+        """What columns are in tuples that lack a row of their stream."""
+        found: dict[str, pa.Scalar] = {}
+        for stream in sorted(
+            frozenset().union(*(lacked_streams(self.plan, each) for each in self.plan.stages))
+        ):
+            found |= absent_values(Reading(self.plan, stream, self.inputs[stream]))
+        return found
 
     def read_at(self) -> Iterator[tuple[str, int]]:
         """Yield the names of streams, and before how many stages of the join they are read."""
@@ -298,7 +310,7 @@ def _pack(each: _Working, place: int, names: Names | None, workers: _Workers) ->
 def _operator(each: _Working, workers: _Workers) -> Operator:
     of, plan, number = each.of, each.of.plan, each.number
     routers = {
-        to[1]: Router.to(plan, plan.stages[to[0]], to[1], workers[each.join, to[0]])
+        to[1]: Router.to(plan, plan.stages[to[0]], to[1], workers[each.join, to[0]], of.absent)
         for to in destinations(plan, number)
         if to is not None
     }
@@ -309,20 +321,8 @@ def _operator(each: _Working, workers: _Workers) -> Operator:
     }
     folder = None if of.state is None else stage_folder(of.state, number)
     unpack = of.unpack if of.unpacks and not routers else None
-    logic = replace(of.logic, number=number, elsewhere=asking, types=_types(of, number))
+    logic = replace(of.logic, number=number, elsewhere=asking, absent=of.absent)
     return Operator(logic, each.workers, routers, of.identities[number], folder, unpack, of.shedding)
-
-
-def _types(of: Stages, number: int) -> dict[str, pa.DataType]:
-    """Return the types of the columns of streams that tuples of a stage may lack."""
-    plan, found = of.plan, {}
-    for stream in {stream for each in plan.stages[number].inputs for stream in may_lack(plan, each)}:
-        read = arrow_schema(scanned(Reading(plan, stream, of.inputs[stream])).schema)
-        for place in range(len(plan.streams[stream].columns)):
-            stored = stored_column(plan, stream, place)
-            if not stored.restored:
-                found[stored.name] = stable_type(read.field(stored.name).type)
-    return found
 
 
 def _run(

@@ -105,7 +105,8 @@ def _of_outer(plan: PhysicalPlan, stage: Stage) -> dict[str, Any]:
     found: dict[str, Any] = {"kind": stage.kind.value, "meets": meets}
     if stage.windows is not None:
         found["own"] = [list(row) for row in stage.windows.tables[Clock.TIME]]
-        found |= {"asked": sorted(stage.asked), "gates": sorted(stage.gates)}
+        gates = sorted(operand for gate in stage.gates for operand in gate.check.columns)
+        found |= {"asked": sorted(stage.asked), "gates": gates}
     if stage.nearest is not None:
         found |= {"timed_by": stage.timed_by} if stage.timed_by else {}
         found |= {"nearest": stage.nearest.value, "tied": [list(each) for each in stage.tied]}

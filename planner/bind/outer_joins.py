@@ -14,9 +14,8 @@ from wjoin.grammar.syntax import SelectBlock
 from wjoin.grammar.tokens import identifier, is_name, scan
 from wjoin.planner.conditions.conjuncts import (
     OF_TABLE,
-    ColumnComparison,
     Conjunct,
-    Equality,
+    PredicateCall,
     Residual,
     streams_of,
 )
@@ -177,7 +176,7 @@ def refuse_undecided(tree: JoinTree, conjunct: Conjunct, span: Span, sources: Se
         join = tree.joins[place]
         _refuse_out_of_scope(join, tree.static, conjunct, span, sources)
         if streaming and join.item not in tree.static:
-            _refuse_missing(tree.missing(place), join, conjunct, span, sources)
+            _refuse_before(join, conjunct, span, sources)
     if conjunct.on is None and (hidden := streams_of(conjunct) & tree.hidden):
         name = sources[min(hidden)].name
         message = f"a SEMI or ANTI JOIN shows no columns of {name}"
@@ -243,31 +242,10 @@ def _refuse_out_of_scope(
         raise WJoinError("WJ107", message, span=span, help=remedy)
 
 
-def _refuse_missing(
-    missing: Collection[int],
-    join: LaterJoin,
-    conjunct: Conjunct,
-    span: Span,
-    sources: Sequence[ScopeItem],
-) -> None:
-    """Raise WJ107 for a condition of ON that may hold of rows that are not there, or of one side only."""
+def _refuse_before(join: LaterJoin, conjunct: Conjunct, span: Span, sources: Sequence[ScopeItem]) -> None:
+    """Raise WJ107 for a predicate in ON on what is there before a join alone: it is called for what meets."""
     streams = streams_of(conjunct)
-    own = sources[join.item].name
-    if len(streams) > 1 and join.item not in streams:
-        names = listed([sources[each].name for each in sorted(streams)])
-        message = f"ON of the join with {own} has a condition on {names} alone"
+    if isinstance(conjunct, PredicateCall) and join.item not in streams:
+        names, own = listed([sources[each].name for each in sorted(streams)]), sources[join.item].name
+        message = f"ON of the join with {own} calls a predicate on {names} alone"
         raise WJoinError("WJ107", message, span=span, help="join these in a subquery")
-    unsure = streams & set(missing)
-    if not unsure or isinstance(conjunct, ColumnComparison):
-        return
-    if isinstance(conjunct, Equality):
-        sides = (side for side in (conjunct.left, conjunct.right) if side.stream in unsure)
-        if all(side.plain is not None for side in sides):
-            return
-    name = sources[min(unsure)].name
-    message = f"ON of the join with {own} may hold of {name} where that has no row"
-    remedy = f"compare plain columns of {name} with those of {own}, or write it in WHERE"
-    if streams == unsure:
-        message = f"ON of the join with {own} has a condition on {name} alone, which need not have a row"
-        remedy = f"write it in ON of the join with {name}, or in WHERE"
-    raise WJoinError("WJ107", message, span=span, help=remedy)

@@ -3,6 +3,7 @@
 Only what is here has a meaning that is known to be Spark's. The types are Spark's own names for them.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -134,3 +135,45 @@ def is_exact(expression: Expression) -> bool:
 
 def _rounded(kind: str) -> bool:
     return kind == "float" or is_decimal(kind)
+
+
+_STRICT = frozenset({*TURNED, "+", "-", "*", "/", "%", "negative", "abs", "sqrt", "cast", "floor"})
+"""What is NULL where one of its arguments is."""
+
+_OF_FIRST = frozenset({"between", "in", "like", "startswith", "endswith", "contains"})
+"""What is NULL where its first argument is, and not true where another one is."""
+
+
+def never_true(expression: Expression, missing: Collection[int]) -> bool:
+    """Return whether a condition is surely not true where the inputs at some places are NULL.
+
+    >>> compared = Call(">", (Input(0, "int"), Constant(1, "int")), "boolean")
+    >>> never_true(compared, {0}), never_true(compared, {1})
+    (True, False)
+    """
+    if _is_null(expression, missing):
+        return True
+    match expression:
+        case Call("and", terms):
+            return any(never_true(each, missing) for each in terms)
+        case Call("or", terms):
+            return all(never_true(each, missing) for each in terms)
+        case Call("between", arguments):
+            return any(_is_null(each, missing) for each in arguments)
+    return False
+
+
+def _is_null(expression: Expression, missing: Collection[int]) -> bool:
+    """Return whether an expression is surely NULL where the inputs at some places are."""
+    match expression:
+        case Input(place, _):
+            return place in missing
+        case Constant(value, _):
+            return value is None
+        case Call(name, arguments) if name in _STRICT:
+            return any(_is_null(each, missing) for each in arguments)
+        case Call(name, (first, *_)) if name in _OF_FIRST or name == "not":
+            return _is_null(first, missing)
+        case Call("and" | "or" | "coalesce" | "greatest" | "least", arguments):
+            return all(_is_null(each, missing) for each in arguments)
+    return False

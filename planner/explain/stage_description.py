@@ -103,9 +103,9 @@ def _kind(plan: PhysicalPlan, stage: Stage) -> Iterator[str]:
     """Yield what a join that is not an inner one gives, and when a row without a partner comes."""
     if not isinstance(stage, Join) or stage.kind is JoinKind.INNER:
         return
-    for stream, number in stage.gates:
-        scan = plan.streams[stream]
-        yield f"only rows of {scan.alias} meet others of which {scan.columns[number].expression} is true"
+    for gate in stage.gates:
+        aliases = listed([plan.streams[stream].alias for stream in sorted(gate.check.streams)])
+        yield f"only rows of {aliases} meet others of which ({gate.text}) is true"
     if stage.nearest is not None:
         yield from _asof(plan, stage, stage.nearest)
         return

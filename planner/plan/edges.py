@@ -165,7 +165,9 @@ def operands(plan: PhysicalPlan, stage: Stage) -> Iterator[Operand]:
     for check in stage.checks:
         yield from check.columns
     if isinstance(stage, Join):
-        yield from (*stage.gates, *stage.tied)
+        yield from stage.tied
+        for gate in stage.gates:
+            yield from gate.check.columns
     for source in stage.inputs:
         if source.key is not None:
             stream, code = source.key

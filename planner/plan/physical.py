@@ -13,7 +13,7 @@ from functools import cached_property
 
 from wjoin.grammar.join_kinds import JoinKind, Nearest
 from wjoin.parts.routes.route import Placement
-from wjoin.planner.plan.checks import Band, Check, Operand, of_kind
+from wjoin.planner.plan.checks import Band, Check, Comparison, Condition, Operand, of_kind
 from wjoin.planner.plan.steps import Probe
 from wjoin.planner.windows.bounds import Windows
 
@@ -291,13 +291,24 @@ class _Common:
 
 
 @dataclass(frozen=True)
+class Gate:
+    """A condition of ON on what comes to one input of a join: a tuple of which it is not true meets no other.
+
+    ``text`` is the same in SQL.
+    """
+
+    check: Comparison | Condition
+    text: str
+
+
+@dataclass(frozen=True)
 class Join(_Common):
     """A join of two or more inputs, each of which meets all others, on one set of workers.
 
     ``kind``: what becomes of rows of two inputs without a partner; ``on`` are then the conditions of ON, in
     SQL over their aliases. In a tree of joins not all of which are inner ones it has ``windows`` of its own,
     and of a tuple that lacks a row of the streams ``asked`` it knows that it meets no other; nor does one of
-    which a column of ``gates`` is not true. ``lags``: how much earlier than the watermarks that it waits for
+    which one of ``gates`` is not true. ``lags``: how much earlier than the watermarks that it waits for
     its results may be. ``nearest``: which row of the second input an ASOF JOIN takes of one of the first; of
     several rows of that instant the least one by the columns ``tied``. ``timed_by`` is the stream whose times
     are compared with those of the second input.
@@ -307,7 +318,7 @@ class Join(_Common):
     on: tuple[str, ...] = ()
     windows: Windows | None = None
     asked: frozenset[int] = frozenset()
-    gates: tuple[Operand, ...] = ()
+    gates: tuple[Gate, ...] = ()
     lags: tuple[Retention, ...] = ()
     nearest: Nearest | None = None
     tied: tuple[Operand, ...] = ()
@@ -370,6 +381,12 @@ def windows_of(plan: "PhysicalPlan", stage: Stage) -> Windows:
     """Return the windows between the streams of a stage."""
     own = stage.windows if isinstance(stage, Join) else None
     return plan.windows if own is None else own
+
+
+def decides_at_once(plan: "PhysicalPlan", number: int) -> bool:
+    """Return whether a stage must know itself what meets: what has no partner is a result there, or later."""
+    kinds = [each.kind for each in plan.stages[number:] if isinstance(each, Join)]
+    return bool(kinds) and (kinds[0] is not JoinKind.INNER or any(1 in each.preserved for each in kinds))
 
 
 def meeting(stage: Stage, number: int) -> list[int]:

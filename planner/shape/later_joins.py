@@ -7,11 +7,12 @@ from itertools import combinations, permutations, product
 from wjoin.grammar import syntax
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.join_kinds import JoinKind
-from wjoin.grammar.join_tree import JoinTree, arranged
+from wjoin.grammar.join_tree import JoinTree, Link, arranged
 from wjoin.grammar.spans import Span
 from wjoin.grammar.tokens import scan
 from wjoin.planner.bind.binding import BoundSelect
 from wjoin.planner.conditions.conjuncts import (
+    ColumnComparison,
     Conjunct,
     Equality,
     Filter,
@@ -19,13 +20,15 @@ from wjoin.planner.conditions.conjuncts import (
     Residual,
     streams_of,
 )
-from wjoin.planner.conditions.readable import Unread
-from wjoin.planner.plan.checks import Operand
-from wjoin.planner.plan.physical import Join, Retention, Stage
+from wjoin.planner.conditions.expressions import Input, never_true
+from wjoin.planner.conditions.readable import ReadCondition, Unread
+from wjoin.planner.plan.checks import Condition
+from wjoin.planner.plan.physical import Gate, Join, Retention, Stage
 from wjoin.planner.request import Planning
 from wjoin.planner.shape.decompose import Decomposition, joined_with
 from wjoin.planner.shape.join_keys import EqualityClass
 from wjoin.planner.shape.scans import ScanBuilder
+from wjoin.planner.shape.stages import CheckedLink, can_decide, check_of, equal_parts
 from wjoin.planner.text.edits import Edit, apply_edits
 from wjoin.planner.text.literals import literal
 from wjoin.planner.text.scope import StreamColumn
@@ -47,11 +50,11 @@ def arranged_tree(bound: BoundSelect, graph: WindowGraph, block: syntax.SelectBl
         raise WJoinError("WJ107", message, span=span, help="join two relations in a subquery with its window")
     pairs = [frozenset(pair) for branch in graph.branches for pair in _given(branch.given)]
     decided = [
-        frozenset(streams_of(each))
+        Link(frozenset(streams_of(each)), _needed(each, tree), each.on)
         for each in bound.conjuncts
         if each.on not in tree.static and _is_decided(each, tree)
     ]
-    found = arranged(tree, [*pairs, *(each for each in decided if len(each) > 1)])
+    found = arranged(tree, [*(Link(pair, pair) for pair in pairs), *decided])
     if any(each.streaming for each in (source.relation for source in bound.sources)):
         timeless = [number for number, time in enumerate(bound.times) if time is None]
         names = [source.name for source in bound.sources]
@@ -66,6 +69,23 @@ def _is_decided(conjunct: Conjunct, tree: JoinTree) -> bool:
     if conjunct.on is None and not tree.decides(streams_of(conjunct)):
         return False
     return not isinstance(conjunct, Residual | PredicateCall) or not isinstance(conjunct.read, Unread)
+
+
+def _needed(conjunct: Conjunct, tree: JoinTree) -> frozenset[int]:
+    """Return the streams of a condition that must have a row for it to be true."""
+    streams = frozenset(streams_of(conjunct))
+    unsure = frozenset() if conjunct.on is None else streams & tree.missing(tree.place(conjunct.on))
+    match conjunct:
+        case Equality(left, right):
+            unsure &= {side.stream for side in (left, right) if side.plain is None}
+        case Residual(read=ReadCondition(expression, columns)):
+            places = {
+                stream: {n for n, each in enumerate(columns) if each.stream == stream} for stream in unsure
+            }
+            unsure = frozenset(each for each in unsure if not never_true(expression, places[each]))
+        case ColumnComparison() | PredicateCall():
+            unsure = frozenset()
+    return streams - unsure
 
 
 def _given(windows: Windows) -> Iterator[tuple[int, int]]:
@@ -203,7 +223,7 @@ def later_stages(
     tree = planning.bound.tree.staged
     if not tree.joins:
         return tuple(stages)
-    several = len(tree.base) + len(tree.joins) > 2
+    several = _several(tree)
     first = len(stages) - len(tree.joins)
     graph = planning.graph
     base = _windows(graph, tree, frozenset(tree.base), frozenset([_BASE]))
@@ -278,16 +298,20 @@ def _far(graph: WindowGraph, tree: JoinTree, number: int, stream: int, other: in
 def _refuse_undecided(planning: Planning, number: int, late: Collection[frozenset[int]]) -> None:
     """Raise WJ107 for a join of streams whose equalities cannot find all partners. ``late``: as there."""
     bound, join = planning.bound, planning.bound.tree.joins[number]
-    kind = f"{join.kind.words}{' of streams' if planning.streaming else ''}"
     places = [bound.tree.join_of(each, None) for each in late]
     # What has no partner on the right must be known before.
     asked = [place for place in places if place == number or (place < number and 1 in join.kind.preserved)]
     if not asked:
         return
     equality = next(each.equality for each in planning.equalities if bound.join_of(each.equality) == asked[0])
+    raise _of_these_types(planning, number, equality.span)
+
+
+def _of_these_types(planning: Planning, number: int, span: Span) -> WJoinError:
+    kind = f"{planning.bound.tree.joins[number].kind.words}{' of streams' if planning.streaming else ''}"
     message = f"{kind} cannot decide an equality of these types"
     remedy = "compare columns of one type: whole numbers, strings, dates, timestamps"
-    raise WJoinError("WJ107", message, span=equality.span, help=remedy)
+    return WJoinError("WJ107", message, span=span, help=remedy)
 
 
 def is_later(planning: Planning, condition: Residual) -> bool:
@@ -300,7 +324,13 @@ def is_later(planning: Planning, condition: Residual) -> bool:
         return True
     if not planning.streaming:
         return condition.on is None and not _is_decided(condition, bound.tree)
-    return condition.on is None or number == _BASE or bound.tree.joins[number].kind is JoinKind.INNER
+    if condition.on is None:
+        return True
+    kinds = [each.kind for each in staged.joins]
+    # What an inner join asks must be known before a later one tells what has no partner there.
+    return (number == _BASE or kinds[number] is JoinKind.INNER) and all(
+        1 not in kind.preserved for kind in kinds[number + 1 :]
+    )
 
 
 def takes_part(tree: JoinTree, condition: Filter) -> bool:
@@ -314,23 +344,55 @@ def meets_at(tree: JoinTree, condition: Filter) -> int | None:
         return None
     join = tree.joins[number]
     side = int(condition.stream == join.item)
-    return number if side in join.kind.preserved else None
+    # What is not there may satisfy it, too.
+    return number if side in join.kind.preserved or condition.stream in tree.missing(number) else None
 
 
 def meets_alone(tree: JoinTree, condition: Filter) -> bool:
-    """Return whether a condition on which rows of a stream meet is one of rows as they are read."""
-    number = meets_at(tree, condition)
-    if number is None:
+    """Return whether a condition on which rows of a stream meet says so of all joins: there is only one."""
+    return meets_at(tree, condition) is not None and not _several(tree.staged)
+
+
+def _several(tree: JoinTree) -> bool:
+    return len(tree.base) + len(tree.joins) > 2
+
+
+def before_join(conjunct: Conjunct, tree: JoinTree) -> bool:
+    """Return whether a condition of ON is on several streams before its join alone, which makes it a gate."""
+    if conjunct.on is None or isinstance(conjunct, Filter) or conjunct.on in tree.static:
         return False
-    return condition.stream == tree.joins[number].item or (number == 0 and len(tree.base) == 1)
+    return tree.place(conjunct.on) > _BASE and conjunct.on not in streams_of(conjunct)
 
 
-def _gates(planning: Planning, number: int, scans: Sequence[ScanBuilder]) -> Iterator[Operand]:
-    """Yield the columns that tell which rows of what is there before a join meet others."""
+def _gates(planning: Planning, number: int, scans: Sequence[ScanBuilder]) -> Iterator[Gate]:
+    """Yield what tells which rows of what is there before a join, and of its item, meet others."""
     tree = planning.bound.tree
     for each in planning.filters:
-        if meets_at(tree, each) == number and not meets_alone(tree, each):
-            yield each.stream, scans[each.stream].needed(f"({each.text})", "boolean")
+        if meets_at(tree, each) == number:
+            column = each.stream, scans[each.stream].needed(f"({each.text})", "boolean")
+            yield Gate(Condition(Input(0, "boolean"), (column,)), each.text)
+    for link, text in _links_before(planning, number):
+        yield Gate(check_of(link, scans), text)
+
+
+def _links_before(planning: Planning, number: int) -> Iterator[tuple[CheckedLink, str]]:
+    """Yield the conditions of ON on several streams before a join alone. Raises WJoinError WJ107."""
+    tree = planning.bound.tree
+    types = {each.equality.span: each for each in planning.equalities}
+    for conjunct in planning.bound.conjuncts:
+        if not before_join(conjunct, tree) or planning.bound.join_of(conjunct) != number:
+            continue
+        match conjunct:
+            case ColumnComparison(text=text):
+                yield conjunct, text
+            case Residual(text=text, read=ReadCondition() as read):
+                yield read, text
+            case Equality(left, right, span):
+                found = equal_parts(types[span])
+                if can_decide(found):
+                    yield found, f"{left.text} = {right.text}"
+                elif planning.streaming or tree.joins[number].kind.asof:
+                    raise _of_these_types(planning, number, span)
 
 
 def _on(planning: Planning, number: int) -> Iterator[str]:

@@ -17,6 +17,7 @@ from wjoin.planner.shape.decompose import Decomposition
 from wjoin.planner.shape.hops import can_hop, in_hops
 from wjoin.planner.shape.join_keys import KeyPart, can_be_key
 from wjoin.planner.shape.later_joins import (
+    before_join,
     is_later,
     later_stages,
     meets_alone,
@@ -26,7 +27,7 @@ from wjoin.planner.shape.lookups import Lookup, lookups, tree_lookups
 from wjoin.planner.shape.scans import ScanBuilder
 from wjoin.planner.shape.shape import LaterCondition, Shape
 from wjoin.planner.shape.shipping import with_sites
-from wjoin.planner.shape.stages import stages
+from wjoin.planner.shape.stages import EqualParts, can_decide, stages
 from wjoin.planner.text.scope import StreamColumn
 from wjoin.planner.windows.bounds import Windows
 
@@ -52,21 +53,26 @@ def with_hops(planning: Planning) -> Planning:
 def _shape(planning: Planning, draft: Decomposition) -> Shape:
     bound, graph, static = planning.bound, planning.graph, planning.static
     # Conditions on several streams: in the operator where that is exact, else left to Spark.
-    comparisons = [each for each in bound.conjuncts if isinstance(each, ColumnComparison)]
+    paired = [each for each in bound.conjuncts if not before_join(each, bound.tree)]
+    comparisons = [each for each in paired if isinstance(each, ColumnComparison)]
     joins = (
         tree_lookups(planning)
         if bound.tree.static
         else lookups(len(bound.sources), static, planning.classes, comparisons)
     )
-    checks = [each for each in comparisons if static.isdisjoint(each.streams)]
-    compared = [(pair, _comparison(*pair)) for pair in draft.equalities]
+    checks: list[ColumnComparison | EqualParts] = [
+        each for each in comparisons if static.isdisjoint(each.streams)
+    ]
+    tree, staged_tree = bound.tree, bound.tree.staged
+    compared = [(pair, _comparison(*pair) or _decided(*pair, planning)) for pair in draft.equalities]
     checks += [comparison for _, comparison in compared if comparison is not None]
     late = [pair for pair, comparison in compared if comparison is None]
-    tree, staged_tree = bound.tree, bound.tree.staged
     unusable = [
         each.equality
         for each in planning.equalities
-        if not can_be_key(each.common) and bound.join_of(each.equality) < len(staged_tree.joins)
+        if not can_be_key(each.common)
+        and bound.join_of(each.equality) < len(staged_tree.joins)
+        and not before_join(each.equality, tree)
     ]
     later = [each for each in bound.conjuncts if isinstance(each, Residual)]
     inner = not staged_tree.joins
@@ -84,7 +90,9 @@ def _shape(planning: Planning, draft: Decomposition) -> Shape:
         ),
     )
     conditions = [
-        each.read for each in later if isinstance(each.read, ReadCondition) and not _unread(each, static)
+        each.read
+        for each in paired
+        if isinstance(each, Residual) and isinstance(each.read, ReadCondition) and not _unread(each, static)
     ]
     late_sides = [part.side for pair in late for part in pair]
     late_sides += [side for each in unusable for side in (each.left, each.right)]
@@ -184,6 +192,16 @@ def _comparison(first: KeyPart, second: KeyPart) -> ColumnComparison | None:
     if left is None or right is None or not comparable(left, right):
         return None
     return ColumnComparison(left, "=", right, "")
+
+
+def _decided(first: KeyPart, second: KeyPart, planning: Planning) -> EqualParts | None:
+    """Return what a join that tells what has no partner checks of an equality, None of other joins."""
+    parts, tree = EqualParts(first, second), planning.bound.tree.staged
+    number = tree.join_of(parts.streams, None)
+    later = tree.joins[max(0, number) :]
+    ours = number >= 0 or any(1 in each.kind.preserved for each in later)
+    ours = ours and (planning.streaming or any(each.kind.asof for each in later[:1]))
+    return parts if ours and can_decide(parts) else None
 
 
 def _scans(bound: BoundSelect, sides: Sequence[Side], joins: Sequence[Lookup]) -> list[ScanBuilder]:

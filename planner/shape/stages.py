@@ -10,11 +10,13 @@ from wjoin.parts.routes.route import Placement
 from wjoin.planner.catalog import Estimate
 from wjoin.planner.conditions.column_bands import ColumnBand
 from wjoin.planner.conditions.conjuncts import ColumnComparison
+from wjoin.planner.conditions.expressions import Call, Input, is_decimal
 from wjoin.planner.conditions.predicate_calls import ReadCall
 from wjoin.planner.conditions.readable import ReadCondition
 from wjoin.planner.plan.checks import Band, Check, Comparison, Condition, Operand, PredicateCheck
 from wjoin.planner.plan.physical import Bounds, Join, Joined, Scanned, Stage, StageEdge
 from wjoin.planner.shape.decompose import Decomposition, DraftStage
+from wjoin.planner.shape.join_keys import EXACT, KeyPart, TypedEquality
 from wjoin.planner.shape.scans import ScanBuilder
 from wjoin.planner.text.scope import StreamColumn
 
@@ -33,8 +35,37 @@ class Index:
         return self.band.streams
 
 
-Link = ColumnComparison | Index | ReadCondition | ReadCall
+@dataclass(frozen=True)
+class EqualParts:
+    """An equality of expressions of two streams that no key enforces, in one type."""
+
+    left: KeyPart
+    right: KeyPart
+
+    @property
+    def streams(self) -> frozenset[int]:
+        """The streams whose rows it is about."""
+        return frozenset((self.left.stream, self.right.stream))
+
+
+CheckedLink = ColumnComparison | ReadCondition | EqualParts
+"""What becomes a check of values."""
+
+Link = CheckedLink | Index | ReadCall
 """What is asked of the rows of several streams, by the names of their columns."""
+
+
+def equal_parts(equality: TypedEquality) -> EqualParts:
+    """Return an equality as one of expressions."""
+    sides = equality.equality.left, equality.equality.right
+    left, right = (KeyPart(*each, equality.common) for each in zip(sides, equality.types, strict=True))
+    return EqualParts(left, right)
+
+
+def can_decide(link: EqualParts) -> bool:
+    """Return whether a stage can tell itself whether two expressions are equal."""
+    kind = link.left.type.lower()
+    return kind in EXACT or kind in ("string", "float", "double") or is_decimal(kind)
 
 
 def stages(draft: Decomposition, links: Sequence[Link], scans: Sequence[ScanBuilder]) -> tuple[Stage, ...]:
@@ -68,12 +99,23 @@ def _stage(draft: DraftStage, links: Sequence[Link], scans: Sequence[ScanBuilder
     )
 
 
-def _check(link: ColumnComparison | ReadCondition | ReadCall, scans: Sequence[ScanBuilder]) -> Check:
-    if isinstance(link, ColumnComparison):
-        left, right = (_operand(each, scans) for each in (link.left, link.right))
-        return Comparison(left, link.operator, right, link.left.column.type)
-    if isinstance(link, ReadCondition):
-        return Condition(link.expression, tuple(_operand(column, scans) for column in link.columns))
+def check_of(link: CheckedLink, scans: Sequence[ScanBuilder]) -> Comparison | Condition:
+    """Return what checks values, over the columns of scans that have them."""
+    match link:
+        case ColumnComparison():
+            left, right = (_operand(each, scans) for each in (link.left, link.right))
+            return Comparison(left, link.operator, right, link.left.column.type)
+        case EqualParts(left=first, right=second):
+            parts = first, second
+            operands = tuple((each.stream, scans[each.stream].needed(each.text, each.type)) for each in parts)
+            kind = first.type.lower()
+            return Condition(Call("=", (Input(0, kind), Input(1, kind)), "boolean"), operands)
+    return Condition(link.expression, tuple(_operand(column, scans) for column in link.columns))
+
+
+def _check(link: CheckedLink | ReadCall, scans: Sequence[ScanBuilder]) -> Check:
+    if not isinstance(link, ReadCall):
+        return check_of(link, scans)
     return PredicateCheck(
         predicate=link.predicate.name.lower(),
         arguments=tuple(

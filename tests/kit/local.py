@@ -85,7 +85,8 @@ class LocalWorkers:
 
     ``partitions`` is the number of workers of a stage whose route uses all there are, ``stretch`` the bytes
     that a worker joins at once, ``predicates`` those that the plan names. ``whole``: whether the rows of a
-    stream are few enough to be assigned one by one. ``loads``: what each worker of each stage did for the
+    stream are few enough to be assigned one by one; ``absent``: what columns are where there is no row.
+    ``loads``: what each worker of each stage did for the
     last micro-batch.
     """
 
@@ -97,15 +98,17 @@ class LocalWorkers:
         predicates: Mapping[str, Predicate] | None = None,
         *,
         whole: bool = True,
+        absent: Mapping[str, pa.Scalar] | None = None,
     ) -> None:
         self._plan = plan
+        self._absent = absent or {}
         self._whole = whole
         self.loads: list[list[Load]] = []
         self._stages: list[list[_Worker]] = []
         for number, stage in enumerate(plan.stages):
             count = worker_count(stage, partitions)
             fresh = Manifest.fresh("local", count, len(stage.inputs))
-            logic = StageLogic(plan, number, stretch, predicates or {})
+            logic = StageLogic(plan, number, stretch, predicates or {}, absent=self._absent)
             self._stages.append([_Worker(logic, fresh) for _ in range(count)])
 
     @property
@@ -164,7 +167,7 @@ class LocalWorkers:
                     new = [blocks[stream].select(source.columns)] if stream in seen else []
                     for window, ticks, own in self._ticks(stream, blocks.get(stream), len(workers)):
                         arrivals[own].ticks.setdefault(window, []).append(ticks)
-                router = Router.to(self._plan, stage, place, tuple(range(len(workers))))
+                router = Router.to(self._plan, stage, place, tuple(range(len(workers))), self._absent)
                 whole = self._whole and source.stage is None
                 for block in new:
                     for worker, rows, role in router.parts(block, whole=whole):

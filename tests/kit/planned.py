@@ -22,13 +22,17 @@ EVENT_TIME = "ts"
 
 @dataclass(frozen=True)
 class ColumnTypes:
-    """The typing rules of relations of which plain columns are compared, with others of the same type."""
+    """The typing rules of relations of which columns are compared with others of the same type.
+
+    A column may have a value in the place of NULL.
+    """
 
     relations: Sequence[Relation]
 
     def of(self, stream: int, expression: str) -> str:
         """Return the type of a column. Raises KeyError for another expression."""
-        return {each.name: each.type for each in self.relations[stream].columns}[_name(expression)]
+        known = {each.name: each.type for each in self.relations[stream].columns}
+        return known[_name(expression).partition(",")[0]]
 
     def common(self, first: str, second: str) -> str | None:
         """Return the type that both have."""

@@ -1,8 +1,10 @@
 """What the stages of a tree of joins know of their windows, and of what is not there."""
 
+import pytest
+
 from tests.kit.planned import plan_over, stream_of
 from wjoin.planner.plan.edges import may_lack
-from wjoin.planner.plan.physical import Join, PhysicalPlan
+from wjoin.planner.plan.physical import Join, PhysicalPlan, decides_at_once
 
 SECOND = 1_000_000
 
@@ -53,3 +55,42 @@ def test_inner_joins_come_first_where_that_makes_no_difference() -> None:
     first, last = joins(plan(linked.format("B", "B")))
     assert (first.members, last.members) == ((0, 1), (0, 1, 2))
     assert may_lack(plan(linked.format("B", "B")), last.inputs[0]) == (1,)
+
+
+@pytest.mark.parametrize(
+    ("condition", "asked"),
+    [
+        ("B.v <= C.v", {0, 1, 2}),
+        ("B.v + A.v < C.v AND B.v IN (A.v, C.v)", {0, 1, 2}),
+        ("coalesce(B.v, 0) <= C.v", {0, 2}),
+        ("(B.v IS NULL OR B.v <= C.v)", {0, 2}),
+        ("NOT (B.v BETWEEN C.v AND 5)", {0, 1, 2}),
+        ("B.v <=> C.v", {0, 2}),
+    ],
+)
+def test_a_join_asks_for_what_its_conditions_are_not_true_without(condition: str, asked: set[int]) -> None:
+    found = plan(
+        f"""SELECT A.v FROM a A LEFT JOIN b B ON A.k = B.k LEFT JOIN c C ON A.k = C.k AND {condition}
+            WINDOW (A, B) = 1 SECOND AND WINDOW (A, C) = 2 SECONDS"""
+    )
+    assert joins(found)[1].asked == asked
+
+
+def test_an_inner_join_stays_after_what_its_conditions_read() -> None:
+    text = """SELECT A.v FROM a A LEFT JOIN b B ON A.k = B.k JOIN c C ON A.k = C.k AND {}
+              WINDOW (A, B) = 1 SECOND AND WINDOW (A, C) = 2 SECONDS"""
+    for condition in ("B.v IS NULL", "A.v < B.v", "A.v = B.v"):
+        _, last = joins(plan(text.format(condition)))
+        assert last.inputs[1].members == (2,)
+        assert [gate.text for gate in last.gates] == [condition]
+
+
+def test_an_inner_join_decides_before_a_full_one() -> None:
+    """Spark cannot test its condition at the end: it would leave out what has no partner in the full join."""
+    text = """SELECT A.v FROM a A JOIN b B ON A.k = B.k AND A.v + B.v > 3 {} JOIN c C ON A.k = C.k
+              WINDOW (A, B) = 1 SECOND AND WINDOW (A, C) = 2 SECONDS"""
+    streams = [stream_of({"k": "bigint", "v": "bigint"})] * 3
+    assert [each.condition for each in plan_over(text.format("LEFT"), streams).residual] == ["A.v + B.v > 3"]
+    found = plan_over(text.format("FULL"), streams)
+    assert not found.residual
+    assert decides_at_once(found.physical, 0)

@@ -5,7 +5,7 @@ for each row without a partner the time that a watermark must pass.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -22,7 +22,7 @@ from wjoin.executor.state.manifest import written_manifest
 from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.join_kinds import JoinKind
-from wjoin.planner.plan.block_columns import stored_column
+from wjoin.planner.plan.block_columns import code_name, stored_column
 from wjoin.planner.plan.physical import PhysicalPlan
 from wjoin.planner.plan.to_come import least_to_come
 
@@ -31,8 +31,8 @@ NAMES = "ABCD"
 Row = tuple[int, int, int, int]
 """The number of a row, its event time in seconds, its key and its value."""
 
-GATE = "v >= 1)"
-"""How the column is named that tells which tuples meet at a later join."""
+ABSENT = {"v >= 1)": None, "v IS NULL)": True, "k, 0)": 0}
+"""How the columns are named that hold expressions, and what these are over NULLs."""
 
 Tuple = tuple[Row | None, ...]
 """A row of each stream, None of one that has none."""
@@ -40,13 +40,51 @@ Tuple = tuple[Row | None, ...]
 
 @dataclass(frozen=True)
 class Term:
-    """What ON says of a stream before and the one that is joined: a window, and that keys are equal."""
+    """What ON says of a stream before and the one that is joined: a window, and that their keys are equal."""
 
     other: int
     low: int
     high: int
     compared: bool
-    keyed: bool = True
+    equal: bool = True
+
+
+@dataclass(frozen=True)
+class Said:
+    """A condition of ON: how it is written of streams and the one that is joined, and what it means.
+
+    ``before``: whether it is on streams before the join alone. What is missing is None.
+    """
+
+    streams: Sequence[int]
+    written: str
+    holds: Callable[..., bool]
+    before: bool
+
+    def text(self, own: str) -> str:
+        return self.written.format(*(NAMES[each] for each in self.streams), own=own)
+
+
+ALONE = (
+    ("{0}.v >= 1", lambda first: first is not None and first[3] >= 1),
+    ("{0}.v IS NULL", lambda first: first is None),
+)
+PAIRS = (
+    ("{0}.v < {1}.v", lambda first, second: bool(first and second and first[3] < second[3])),
+    ("{0}.k = {1}.k", lambda first, second: bool(first and second and first[2] == second[2])),
+    (
+        "({0}.v IS NULL OR coalesce({1}.v, 1) <= {0}.v)",
+        lambda first, second: first is None or (second[3] if second else 1) <= first[3],
+    ),
+    ("{0}.ts <= coalesce({1}.ts, {0}.ts)", lambda a, b: a is not None and (b is None or a[1] <= b[1])),
+)
+JOINED = (
+    ("coalesce({0}.k, 0) = {own}.k", lambda first, row: (first[2] if first else 0) == row[2]),
+    ("coalesce({0}.v, 1) <= {own}.v", lambda first, row: (first[3] if first else 1) <= row[3]),
+    ("coalesce({0}.ts, {own}.ts) <= {own}.ts", lambda first, row: first is None or first[1] <= row[1]),
+    ("({0}.ts IS NULL OR {0}.v < {own}.v)", lambda first, row: first is None or first[3] < row[3]),
+)
+"""What ON may say of one stream before, of two, and of one and the stream that is joined."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +93,7 @@ class Step:
 
     kind: JoinKind
     terms: Sequence[Term]
-    least: int | None
-    """The stream before it whose value must be at least 1 to meet."""
+    said: Sequence[Said] = ()
     match: str = ""
     """How the time of the stream of the first term and its own compare, of an ASOF JOIN."""
 
@@ -97,9 +134,9 @@ class Case:
         text, windows = f"SELECT {listed} FROM {items[0]}", []
         for number, step in enumerate(self.steps, 1):
             own = NAMES[number]
-            on = [f"{NAMES[each.other]}.k = {own}.k" for each in step.terms if each.keyed]
+            on = [f"{NAMES[each.other]}.k = {own}.k" for each in step.terms if each.equal]
             on += [f"{NAMES[each.other]}.v <= {own}.v" for each in step.terms if each.compared]
-            on += [] if step.least is None else [f"{NAMES[step.least]}.v >= 1"]
+            on += [each.text(own) for each in step.said]
             kind = step.kind.value.removesuffix(" OUTER")
             first = f"{NAMES[step.terms[0].other]}.ts {step.match} {own}.ts"
             match = (
@@ -119,6 +156,15 @@ class Case:
 
 
 @st.composite
+def conditions(draw: st.DrawFn, visible: Sequence[int]) -> Said:
+    kinds = (ALONE, JOINED, PAIRS) if len(visible) > 1 else (ALONE, JOINED)
+    kind = draw(st.sampled_from(kinds))
+    count = 2 if kind is PAIRS else 1
+    streams = draw(st.lists(st.sampled_from(visible), min_size=count, max_size=count, unique=True))
+    return Said(streams, *draw(st.sampled_from(kind)), kind is not JOINED)
+
+
+@st.composite
 def cases(draw: st.DrawFn) -> Case:
     count = draw(st.integers(2, 4))
     steps: list[Step] = []
@@ -126,6 +172,7 @@ def cases(draw: st.DrawFn) -> Case:
     for number in range(1, count):
         others = draw(st.lists(st.sampled_from(visible), min_size=1, max_size=2, unique=True))
         low = draw(st.sampled_from([-12, -4, -2, 0, 1, 5, 10]))
+        said = [draw(conditions(visible)) for _ in range(draw(st.integers(0, 2)))]
         terms = [
             Term(each, low, low + draw(st.integers(0, 6)), draw(st.booleans()), draw(st.booleans()))
             for each in others
@@ -134,8 +181,7 @@ def cases(draw: st.DrawFn) -> Case:
         # Of several streams it is not said which one NEAREST goes by.
         rules = [">=", ">", "<=", "<", *(["NEAREST"] if len(terms) == 1 else [])]
         match = draw(st.sampled_from(rules)) if kind.asof else ""
-        least = draw(st.sampled_from([None, None, *visible]))
-        steps.append(Step(kind, terms, least, match))
+        steps.append(Step(kind, terms, said, match))
         if not kind.one_sided:
             visible.append(number)
     numbers = iter(range(100_000))
@@ -236,27 +282,27 @@ class Oracle:
     def _meet(self, each: Tuple, row: Row, step: Step) -> bool:
         for term in step.terms:
             other = each[term.other]
-            if (
-                other is None
-                or (term.keyed and other[2] != row[2])
-                or not term.low <= row[1] - other[1] <= term.high
-            ):
+            if other is None or not term.low <= row[1] - other[1] <= term.high:
+                return False
+            if term.equal and other[2] != row[2]:
                 return False
             if term.compared and other[3] > row[3]:
                 return False
         by = each[step.terms[0].other]
         if by is None or not step.compares(by[1], row[1]):
             return False
-        least = None if step.least is None else each[step.least]
-        return step.least is None or (least is not None and least[3] >= 1)
+        joined = (said for said in step.said if not said.before)
+        return self._may_meet(each, step) and all(
+            said.holds(*(each[n] for n in said.streams), row) for said in joined
+        )
+
+    def _may_meet(self, each: Tuple, step: Step) -> bool:
+        return all(said.holds(*(each[n] for n in said.streams)) for said in step.said if said.before)
 
     def _left_ends(self, each: Tuple, step: Step) -> int | None:
         """Return the latest time at which a partner of a tuple could come, None where none could."""
-        least = None if step.least is None else each[step.least]
         others = [each[term.other] for term in step.terms]
-        if any(other is None for other in others) or (
-            step.least is not None and (least is None or least[3] < 1)
-        ):
+        if any(other is None for other in others) or not self._may_meet(each, step):
             return None
         ends = [other[1] + term.high for other, term in zip(others, step.terms, strict=True) if other]
         return min(ends)
@@ -267,7 +313,11 @@ def found_in(
 ) -> Counter[tuple[int | None, ...]]:
     """Return the results in blocks, by the numbers of their rows."""
     (output,) = plan.outputs
-    columns = {stream: stored_column(plan, stream, number).name for stream, number in output.columns}
+    columns = {
+        stream: stored_column(plan, stream, number).name
+        for stream, number in output.columns
+        if plan.streams[stream].columns[number].output == "n"
+    }
     found: Counter[tuple[int | None, ...]] = Counter()
     for block in blocks:
         sides = [
@@ -283,7 +333,23 @@ def found_in(
 def block(plan: PhysicalPlan, stream: int, rows: Sequence[Row]) -> pa.RecordBatch:
     number, time, key, value = (np.array(each, np.int64) for each in zip(*rows, strict=True))
     columns = {"n": number, "ts": time * SECOND, "k": key, "v": value}
-    return block_of(plan, stream, {**columns, GATE: value >= 1})
+    of_rows = {"v >= 1)": value >= 1, "v IS NULL)": value < 0, "k, 0)": key}
+    # That a key and the same in the place of NULL are equal.
+    of_rows |= dict.fromkeys(("k, 0))", "k)"), value >= 0)
+    return block_of(plan, stream, {**columns, **of_rows})
+
+
+def absent(plan: PhysicalPlan) -> dict[str, pa.Scalar]:
+    """Return what columns are of streams that have no row."""
+    found = {}
+    for stream, scan in enumerate(plan.streams):
+        texts = {stored_column(plan, stream, n).name: each.expression for n, each in enumerate(scan.columns)}
+        texts |= {code_name(stream, n): each.expressions[0] for n, each in enumerate(scan.codes)}
+        for name, text in texts.items():
+            value = ABSENT.get(text.replace("`", "").rpartition(".")[2])
+            bare = text.startswith("(")
+            found[name] = pa.scalar(value, pa.bool_() if bare else pa.int64())
+    return found
 
 
 END = 1_000_000
@@ -305,14 +371,14 @@ def check(case: Case, partitions: int = 1, stretch: int = STRETCH_BYTES) -> None
     try:
         plan = case.plan
     except WJoinError as error:
-        # No row can be inside the windows, or a condition may hold of what is not there.
-        assert error.code in ("WJ302", "WJ107"), (case.text, error)
+        # No row can be inside the windows.
+        assert error.code == "WJ302", (case.text, error)
         return
     if any(scan.filters or scan.meets for scan in plan.streams):
         # What these are for is done before rows come to workers.
         return
     shown = [n for n in range(len(case.delays)) if n not in case.hidden]
-    workers, oracle = LocalWorkers(plan, partitions, stretch), Oracle(case)
+    workers, oracle = LocalWorkers(plan, partitions, stretch, absent=absent(plan)), Oracle(case)
     for worker in (each for stage in workers._stages for each in stage):
         worker.store = Stamped()
     exact = all(1 not in step.kind.preserved and not step.kind.asof for step in case.steps)
@@ -355,8 +421,8 @@ def test_rows_are_kept_for_those_that_an_asof_join_before_gives_late() -> None:
     """The row of B is old when the row of A takes it, and then looks for a row of C that is older still."""
     window = Term(0, -9, 9, False), Term(1, -6, 6, False)
     steps = [
-        Step(JoinKind.LEFT_ASOF, [window[0]], None, ">="),
-        Step(JoinKind.LEFT_ASOF, [window[1]], None, ">="),
+        Step(JoinKind.LEFT_ASOF, [window[0]], match=">="),
+        Step(JoinKind.LEFT_ASOF, [window[1]], match=">="),
     ]
     batches = [[[(1, 8, 0, 0)], [(2, 1, 0, 0)], [(3, 0, 0, 0)]], [[], [(4, 7, 1, 0)], [(5, 20, 1, 0)]]]
     check(Case(steps, [0, 0, 0], batches, complete=False))
@@ -365,7 +431,7 @@ def test_rows_are_kept_for_those_that_an_asof_join_before_gives_late() -> None:
 def test_silent_streams_of_a_tree_go_on_and_lose_no_row() -> None:
     """Each join lets its stream go on, and the next one knows what it has decided."""
     terms = Term(0, -2, 5, False), Term(0, -1, 6, False)
-    case = Case([Step(JoinKind.LEFT, [each], None) for each in terms], [0, 0, 0], [], complete=False)
+    case = Case([Step(JoinKind.LEFT, [each]) for each in terms], [0, 0, 0], [], complete=False)
     plan = case.plan
     first, *others = plan.streams
     plan = replace(plan, streams=(first, *(replace(each, idle_after=SECOND) for each in others)))
@@ -392,5 +458,5 @@ def test_a_row_that_lacks_another_holds_groups_back_by_its_own_windows() -> None
         [[(3 * step + stream, time, 0 if stream else 1, 0)] for stream, time in enumerate(each)]
         for step, each in enumerate(times)
     ]
-    steps = [Step(JoinKind.LEFT, [each], None) for each in terms]
+    steps = [Step(JoinKind.LEFT, [each]) for each in terms]
     check(Case(steps, [20, 20, 20], batches, complete=False))

@@ -143,6 +143,40 @@ STATEMENTS = {
             LEFT JOIN three C ON A.k = C.k AND A.j = C.j AND {AC_ON}
             LEFT JOIN one D ON B.k = D.k AND C.k = D.k AND abs(D.n - B.n) <= 3 AND abs(D.n - C.n) <= 5""",
     ),
+    # What ON says of streams before the join, of which one may have no row.
+    "before": (
+        f"""SELECT A.n AS a, B.n AS b, C.n AS c FROM one A LEFT JOIN two B ON A.k = B.k AND A.v > 2
+            LEFT JOIN three C ON A.k = C.k AND A.j = C.j AND (A.v < B.v OR B.n IS NULL) {AB} AND {AC}""",
+        f"""SELECT A.n, B.n, C.n FROM one A LEFT JOIN two B ON A.k = B.k AND A.v > 2 AND {AB_ON}
+            LEFT JOIN three C ON A.k = C.k AND A.j = C.j AND (A.v < B.v OR B.n IS NULL) AND {AC_ON}""",
+    ),
+    "not there": (
+        f"""SELECT A.n AS a, B.n AS b FROM one A FULL JOIN two B ON A.k = B.k AND A.j = B.j AND B.v > 2
+            ANTI JOIN three C ON A.k = C.k AND B.v IS NULL {AB} AND {AC}""",
+        f"""SELECT A.n, B.n FROM one A FULL JOIN two B ON A.k = B.k AND A.j = B.j AND B.v > 2 AND {AB_ON}
+            WHERE NOT EXISTS (SELECT * FROM three C WHERE A.k = C.k AND B.v IS NULL AND {AC_ON})""",
+    ),
+    # A key that is something where the row is not there.
+    "filled": (
+        f"""SELECT A.n AS a, B.n AS b, C.n AS c FROM one A LEFT JOIN two B ON A.k = B.k AND A.j = B.j
+            LEFT JOIN three C ON coalesce(B.j, 1) = C.j AND coalesce(B.v, 3) <= C.v {AB} AND {AC}""",
+        f"""SELECT A.n, B.n, C.n FROM one A LEFT JOIN two B ON A.k = B.k AND A.j = B.j AND {AB_ON}
+            LEFT JOIN three C ON coalesce(B.j, 1) = C.j AND coalesce(B.v, 3) <= C.v AND {AC_ON}""",
+    ),
+    "filled texts": (
+        f"""SELECT A.n AS a, B.n AS b, C.n AS c FROM one A LEFT JOIN two B ON A.k = B.k AND A.j = B.j
+            RIGHT JOIN three C ON upper(coalesce(B.s, 'z')) = upper(C.s) AND coalesce(B.k, A.k) = A.k
+            AND abs(A.k) = C.k {AB} AND {AC}""",
+        f"""SELECT A.n, B.n, C.n FROM one A LEFT JOIN two B ON A.k = B.k AND A.j = B.j AND {AB_ON}
+            RIGHT JOIN three C ON upper(coalesce(B.s, 'z')) = upper(C.s) AND coalesce(B.k, A.k) = A.k
+            AND abs(A.k) = C.k AND {AC_ON}""",
+    ),
+    "inner before full": (
+        f"""SELECT A.n AS a, B.n AS b, C.n AS c FROM one A JOIN two B ON A.k = B.k AND A.v + B.v > 6
+            FULL JOIN three C ON B.k = C.k AND B.j = C.j {AB} AND {BC}""",
+        f"""SELECT A.n, B.n, C.n FROM one A JOIN two B ON A.k = B.k AND A.v + B.v > 6 AND {AB_ON}
+            FULL JOIN three C ON B.k = C.k AND B.j = C.j AND {BC_ON}""",
+    ),
 }
 """Statements for wjoin, and what they mean to DuckDB."""
 
@@ -159,7 +193,7 @@ def streams(session: wjoin.Session, tmp_path: Path) -> Iterator[Streams]:
 @pytest.mark.parametrize(
     ("home", "names"),
     [
-        ("files", ["chain", "path"]),
+        ("files", ["chain", "path", "filled"]),
         pytest.param("files", list(STATEMENTS), marks=pytest.mark.long),
         pytest.param("spark", list(STATEMENTS), marks=pytest.mark.long),
     ],

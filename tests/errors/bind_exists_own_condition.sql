@@ -1,1 +1,0 @@
-SELECT * FROM camera1 A, camera3 C WINDOW (A, C) = 5 SECONDS WHERE A.obj_id = C.obj_id AND NOT EXISTS (SELECT * FROM camera2 B WINDOW (A, B) = 5 SECONDS WHERE A.obj_id = B.obj_id AND A.speed < C.speed)
