@@ -1,7 +1,7 @@
 """The FROM list of a SELECT with a window clause: its relations and explicit joins."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from wjoin.grammar.clauses import SyntaxSlip, duration_end, read_watermark
@@ -29,6 +29,9 @@ _NO_ALIAS = frozenset(
     NATURAL ON PIVOT RIGHT SEMI TABLESAMPLE UNION UNPIVOT USING WHERE WITH
     """.split()
 )
+_AFTER_QUERY = frozenset("EXCEPT INTERSECT LIMIT MINUS OFFSET ORDER SORT UNION".split())
+"""What can follow a query in parentheses that is part of a larger one."""
+
 _NOT_A_STREAM = {
     "TABLESAMPLE": "sample in a subquery: (SELECT * FROM t TABLESAMPLE (…)) AS a",
     "PIVOT": "pivot in a subquery with an alias",
@@ -55,37 +58,124 @@ def read_sources(code: Code, start: int, end: int) -> Sources:
     Raises WJ107 for a kind of join, WJ108 for a relation, WJ223 for an ASOF JOIN, and WJ103 and its kin for
     a watermark clause, that cannot take part in a window join.
     """
-    item, place = _item(code, start, end)
-    items = [item]
-    using: list[UsingColumns] = []
-    conditions: list[tuple[int, int, int]] = []
-    while place < end:
-        if code.mark(place) == ",":
-            item, place = _item(code, place + 1, end)
-            items.append(item)
-            continue
-        if is_lateral_view(code, place):
-            return Sources(tuple(items), tuple(using), tuple(conditions), read_laterals(code, place, end))
+    steps, place = _joined(code, start, end)
+    while place < end and code.mark(place) == ",":
+        found, place = _joined(code, place + 1, end)
+        steps += found
+    laterals = read_laterals(code, place, end) if place < end else ()
+    using = (replace(each.using, right=n) for n, each in enumerate(steps) if each.using is not None)
+    conditions = ((n, *each) for n, step in enumerate(steps) for each in step.conditions)
+    return Sources(tuple(each.item for each in steps), tuple(using), tuple(conditions), laterals)
+
+
+@dataclass(frozen=True)
+class _Step:
+    """An item, and what its join with those before it says: USING or NATURAL, and the tokens of ON."""
+
+    item: FromItem
+    using: UsingColumns | None = None
+    conditions: tuple[tuple[int, int], ...] = ()
+
+
+_MIRRORED = {
+    JoinKind.INNER: JoinKind.INNER,
+    JoinKind.LEFT: JoinKind.RIGHT,
+    JoinKind.RIGHT: JoinKind.LEFT,
+    JoinKind.FULL: JoinKind.FULL,
+}
+"""What joins are with their sides exchanged."""
+
+
+def _joined(code: Code, start: int, end: int) -> tuple[list[_Step], int]:
+    """Return the joins up to a comma, a LATERAL VIEW or the end, one after the other, and the place there."""
+    steps, place = _operand(code, start, end)
+    while place < end and code.mark(place) != "," and not is_lateral_view(code, place):
+        begin = place
         after, kind = _join(code, place)
         crossed = code.word(place) == "CROSS"
         natural = code.span(place, after) if code.word(place) == "NATURAL" else None
-        item, place = _item(code, after, end)
+        right, place = _operand(code, after, end)
         match = None
         if kind.asof:
             match, place = _match(code, place, end, code.tokens[after - 2].span)
-        items.append(replace(item, crossed=crossed, kind=kind, match=match))
+        using: UsingColumns | None = None
+        conditions: tuple[tuple[int, int], ...] = ()
         if natural is not None:
-            using.append(UsingColumns(len(items) - 1, None, span=natural))
+            using = UsingColumns(0, None, span=natural)
         elif code.word(place) == "ON" and place < end:
             stop = _condition_end(code, place + 1, end)
-            conditions.append((len(items) - 1, place + 1, stop))
-            place = stop
+            conditions, place = ((place + 1, stop),), stop
         elif code.word(place) == "USING" and place < end:
             columns = _name_list(code, place + 1, end)
             close = code.after(place + 1)
-            using.append(UsingColumns(len(items) - 1, columns, span=code.span(place, close)))
-            place = close
-    return Sources(tuple(items), tuple(using), tuple(conditions), ())
+            using, place = UsingColumns(0, columns, span=code.span(place, close)), close
+        words = code.span(begin, after)
+        steps = _one_after_another(steps, right, kind, _Said(words, crossed, match, using, conditions))
+    return steps, place
+
+
+@dataclass(frozen=True)
+class _Said:
+    """What is said of a join beside its sides and its kind."""
+
+    words: Span
+    crossed: bool
+    match: MatchCondition | None
+    using: UsingColumns | None
+    conditions: tuple[tuple[int, int], ...]
+
+    def step(self, item: FromItem, kind: JoinKind, *, turned: bool = False) -> _Step:
+        """Return the join with an item."""
+        made = replace(item, crossed=self.crossed, kind=kind, match=self.match, turned=turned)
+        return _Step(made, self.using, self.conditions)
+
+
+def _one_after_another(left: list[_Step], right: list[_Step], kind: JoinKind, said: _Said) -> list[_Step]:
+    """Return a join of two lists of joins as one list. Raises WJ107 where there is none that is equal."""
+    if len(right) == 1:
+        return [*left, said.step(right[0].item, kind)]
+    if len(left) == 1 and kind in _MIRRORED:
+        return [*right, said.step(left[0].item, _MIRRORED[kind], turned=True)]
+    inner = all(each.item.kind is JoinKind.INNER for each in (*left, *right))
+    if kind is JoinKind.INNER and inner and said.using is None:
+        *before, last = right
+        return [*left, *before, replace(last, conditions=(*last.conditions, *said.conditions))]
+    if kind in _MIRRORED:
+        message = f"both sides of {kind.words} are joins"
+        remedy = "put one of them into a subquery with its window, or join from left to right"
+    else:
+        message = f"{kind.words} has joins in parentheses on its right side"
+        remedy = "put them into a subquery with their window"
+    raise WJoinError("WJ107", message, span=said.words, help=remedy)
+
+
+def _operand(code: Code, start: int, end: int) -> tuple[list[_Step], int]:
+    """Return a relation, or joins in parentheses, and the place after it."""
+    if code.mark(start) != "(" or start >= end or not _holds_joins(code, start):
+        item, place = _item(code, start, end)
+        return [_Step(item)], place
+    close = code.after(start) - 1
+    steps, place = _joined(code, start + 1, close)
+    if place < close:
+        remedy = "list the streams without parentheses"
+        span = code.span(start, close + 1)
+        raise WJoinError("WJ108", "FROM items are in parentheses", span=span, help=remedy)
+    alias, after = _alias(code, close + 1, end)
+    if alias is not None:
+        message = f"joins in parentheses have the alias {alias.name}"
+        remedy = "use the names of their relations, or a subquery: (SELECT … ) AS " + alias.name
+        raise WJoinError("WJ108", message, span=code.span(start, after), help=remedy)
+    return steps, close + 1
+
+
+def _holds_joins(code: Code, opening: int) -> bool:
+    """Return whether parentheses in FROM hold relations, and are no subquery."""
+    inside, close = opening + 1, code.partner[opening]
+    while code.mark(inside) == "(" and code.after(inside) == close:
+        inside, close = inside + 1, close - 1
+    if code.mark(inside) != "(":
+        return code.word(inside) not in QUERY_WORDS
+    return code.word(code.after(inside)) not in _AFTER_QUERY
 
 
 def is_lateral_view(code: Code, place: int) -> bool:
@@ -263,10 +353,6 @@ def _relation(code: Code, start: int, end: int) -> _Relation:
     if start >= end:
         raise _not_a_source(code, start - 1)
     if code.mark(start) == "(":
-        if code.first_word(start) not in QUERY_WORDS:
-            remedy = "list the streams without parentheses"
-            span = code.span(start, code.after(start))
-            raise WJoinError("WJ108", "FROM items are in parentheses", span=span, help=remedy)
         return _Relation(start, code.after(start), ())
     if code.mark(start) == "{" and code.mark(start + 2) == "}":
         return _Relation(start, start + 3, ())

@@ -373,12 +373,19 @@ def visible_columns(
             pairs.append(UsingPair(parts, right, name.span, natural))
             own.remove(right)
             lost.append(left)
-            shared.append(right if source.item.kind is JoinKind.RIGHT else left)
+            shared.append(right if _is_taken(source) else left)
             if source.item.kind is JoinKind.FULL:
                 merged[left.identity] = (*parts, right)
-        group = [*shared, *(each for each in group if each not in lost), *own]
+        others = [each for each in group if each not in lost]
+        group = [*shared, *own, *others] if source.item.turned else [*shared, *others, *own]
         found.append(Visible(tuple(before + group), tuple(merged.values())))
     return tuple(found), tuple(pairs)
+
+
+def _is_taken(source: ScopeItem) -> bool:
+    """Return whether a column that a join makes one is that of its source: the left one but of RIGHT JOIN."""
+    kind, turned = source.item.kind, source.item.turned
+    return kind is JoinKind.RIGHT or (kind is JoinKind.INNER and turned)
 
 
 def _shared_names(
@@ -390,8 +397,14 @@ def _shared_names(
             if clause.columns is not None:
                 yield from ((name, False) for name in clause.columns)
                 continue
-            for name in dict.fromkeys(each.column.name for each in before):
-                if source.columns_named(name):
+            left, right = (
+                [each.column.name for each in before],
+                [each.name for each in source.relation.columns],
+            )
+            first, second = (right, left) if source.item.turned else (left, right)
+            known = {name.lower() for name in second}
+            for name in dict.fromkeys(first):
+                if name.lower() in known:
                     yield Identifier(name, span=clause.span), True
 
 

@@ -278,6 +278,36 @@ def test_conditions_of_an_on_and_of_where_are_kept_apart() -> None:
     assert found == [("p", 1), ("q", 1), ("r", 2), ("s", None), ("t", None)]
 
 
+@pytest.mark.parametrize(
+    ("sources", "items"),
+    [
+        ("(A JOIN B ON p) LEFT JOIN (C) ON q", "A, INNER B ON p, LEFT OUTER C ON q"),
+        ("((A))", "A"),
+        ("A LEFT JOIN (B JOIN C ON p) ON q", "B, INNER C ON p, RIGHT OUTER A ON q turned"),
+        (
+            "A RIGHT JOIN (B JOIN (C FULL JOIN D ON p) ON q) ON r, ((SELECT 1) UNION SELECT 2) E",
+            "C, FULL OUTER D ON p, INNER B ON q turned, LEFT OUTER A ON r turned, INNER E",
+        ),
+        (
+            "(A JOIN B ON p) JOIN (C JOIN (SELECT 3) D ON q) ON r",
+            "A, INNER B ON p, INNER C, INNER D ON q ON r",
+        ),
+        ("((SELECT 1) A JOIN B ON p) SEMI JOIN C ON q", "A, INNER B ON p, LEFT SEMI C ON q"),
+    ],
+)
+def test_joins_in_parentheses(sources: str, items: str) -> None:
+    """One after the other; where they stand on the right side, with the sides exchanged."""
+    text = f"SELECT * FROM {sources} WINDOW = 1"
+    found = block(text)
+    shown = []
+    for number, each in enumerate(found.items):
+        name = each.alias.name if each.alias else each.parts[0].name
+        on = "".join(f" ON {one.span.of(text)}" for one in found.conjuncts if one.on == number)
+        kind = f"{each.kind.value} " if number else ""
+        shown.append(f"{kind}{name}{on}{' turned' if each.turned else ''}")
+    assert ", ".join(shown) == items
+
+
 def test_natural_joins() -> None:
     text = "SELECT * FROM A NATURAL JOIN B natural left outer join C NATURAL ANTI JOIN D WINDOW = 1"
     found = block(text)

@@ -14,6 +14,8 @@ from tests.stream.test_statement_sets import Streams
 from tests.tiers import tiers
 
 OTHER = "(SELECT k, j, v AS w, n AS m FROM two) WATERMARK m DELAY OF 20 AS B"
+FIRST = "(SELECT n AS a, k, j, s AS t FROM one) WATERMARK a DELAY OF 20 AS A"
+THIRD = "(SELECT k, n AS c FROM three) WATERMARK c DELAY OF 20 AS C"
 PLAIN = "(SELECT k, j, v AS w, n AS m FROM two) B"
 WINDOW, NEAR = "WINDOW (A, B) BETWEEN -2 AND 5", "BETWEEN -2 AND 5"
 
@@ -58,6 +60,24 @@ STATEMENTS = {
             {WINDOW} AND WINDOW (A, C) = 4""",
         f"""SELECT C.k, A.j, C.s FROM (one A JOIN two B ON A.k = B.k AND A.j = B.j AND B.n - A.n {NEAR})
             RIGHT JOIN three C ON A.k = C.k AND abs(C.n - A.n) <= 4""",
+    ),
+    "in parentheses": (
+        f"""SELECT * FROM {FIRST} FULL JOIN ({OTHER} JOIN {THIRD} USING (k)) USING (j, k)
+            WINDOW (A, B) BETWEEN -2 AND 5 AND WINDOW (B, C) = 1""",
+        """SELECT coalesce(A.j, B.j), coalesce(A.k, B.k), A.a, A.t, B.w, B.m, C.c
+           FROM (SELECT n AS a, k, j, s AS t FROM one) A
+           FULL JOIN ((SELECT k, j, v AS w, n AS m FROM two) B JOIN (SELECT k, n AS c FROM three) C
+               ON B.k = C.k AND abs(C.c - B.m) <= 1)
+           ON A.j = B.j AND A.k = B.k AND B.m - A.a BETWEEN -2 AND 5""",
+    ),
+    "natural in parentheses": (
+        f"""SELECT * FROM {FIRST} NATURAL RIGHT JOIN ({OTHER} JOIN {THIRD} USING (k))
+            WINDOW (A, B) BETWEEN -2 AND 5 AND WINDOW (B, C) = 1""",
+        """SELECT B.k, B.j, A.a, A.t, B.w, B.m, C.c
+           FROM (SELECT n AS a, k, j, s AS t FROM one) A
+           RIGHT JOIN ((SELECT k, j, v AS w, n AS m FROM two) B JOIN (SELECT k, n AS c FROM three) C
+               ON B.k = C.k AND abs(C.c - B.m) <= 1)
+           ON A.j = B.j AND A.k = B.k AND B.m - A.a BETWEEN -2 AND 5""",
     ),
     "exists": (
         f"""SELECT * FROM one A WHERE v > 0 AND EXISTS

@@ -1,0 +1,2 @@
+SELECT * FROM A LEFT JOIN (B JOIN C ON B.id = C.id) AS X ON A.id = X.id
+WINDOW = 5 SECONDS
