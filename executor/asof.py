@@ -18,7 +18,6 @@ from wjoin.executor.blocks import concatenate
 from wjoin.executor.combinations import Combinations
 from wjoin.executor.multiway import PARTIAL_LIMIT, MultiwayJoin
 from wjoin.executor.state.kept_rows import settled
-from wjoin.executor.windows import wanted_by_any
 from wjoin.grammar.join_kinds import JoinKind, Nearest
 from wjoin.parts.kernels.candidates import Candidates
 from wjoin.parts.kernels.halving import first_above, first_at_least
@@ -101,8 +100,9 @@ class _EveryRow(MultiwayJoin):
 
     def _checked(self, partial: Combinations, step: Step) -> Combinations:
         passing = super()._checked(partial, step)
-        wanted = wanted_by_any(self.outputs, passing.times) if self.outputs else None
-        return passing if wanted is None else passing.pick(wanted)
+        for wanted in self._wanted(passing):
+            passing = passing.pick(wanted)
+        return passing
 
 
 @dataclass(frozen=True)

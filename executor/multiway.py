@@ -21,7 +21,7 @@ from wjoin.executor.lacking import lacked_streams, values_of
 from wjoin.executor.pair_calls import CALL_BYTES, PairFailedError, holds
 from wjoin.executor.report import Report
 from wjoin.executor.sifting import Sieve, sifted, worth_sifting
-from wjoin.executor.windows import inside, wanted_by_any, within
+from wjoin.executor.windows import inside, wanted_by_any, within, within_any
 from wjoin.parts.kernels.candidates import Candidates, Search
 from wjoin.parts.kernels.kernel import Kernel
 from wjoin.parts.kernels.registry import KERNELS
@@ -38,9 +38,10 @@ from wjoin.parts.kernels.runs import (
 )
 from wjoin.planner.plan.block_columns import stored_column
 from wjoin.planner.plan.checks import Band, Comparison, Condition, Operand, PredicateCheck, of_kind
-from wjoin.planner.plan.physical import Output, PhysicalPlan, Stage, decides_at_once
+from wjoin.planner.plan.physical import Join, Output, PhysicalPlan, Stage, decides_at_once
 from wjoin.planner.plan.probes import in_order, linked_first
 from wjoin.planner.plan.steps import Precedence, Probe, Step
+from wjoin.planner.windows.bounds import Windows
 from wjoin.udfs.predicate import Predicate
 
 PARTIAL_LIMIT = 1 << 20
@@ -74,6 +75,11 @@ class MultiwayJoin:
     @cached_property
     def _lacked(self) -> frozenset[int]:
         return lacked_streams(self.plan, self.stage)
+
+    @property
+    def alternatives(self) -> tuple[Windows, ...]:
+        """The windows of which what meets here must be inside one; empty for no such."""
+        return self.stage.alternatives if isinstance(self.stage, Join) else ()
 
     @property
     def outputs(self) -> tuple[Output, ...]:
@@ -311,10 +317,17 @@ class MultiwayJoin:
         keep = np.ones(len(complete), bool)
         for earlier in probe.excluded:
             keep &= ~within(earlier, complete.times)
-        wanted = wanted_by_any(self.outputs, complete.times) if self.outputs else None
-        if wanted is not None:
+        for wanted in self._wanted(complete):
             keep &= wanted
         return complete if keep.all() else complete.pick(keep)
+
+    def _wanted(self, complete: Combinations) -> Iterator[BoolArray]:
+        """Yield which combinations are inside the windows of some alternative."""
+        if self.alternatives:
+            yield within_any(self.alternatives, complete.times)
+        wanted = wanted_by_any(self.outputs, complete.times) if self.outputs else None
+        if wanted is not None:
+            yield wanted
 
 
 def _conditions(step: Step) -> list[Comparison | Condition]:

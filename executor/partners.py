@@ -107,6 +107,15 @@ class Partners:
             if run is not None:
                 yield run, self._alone(run, ~after.live(run))
 
+    def rest(self, number: int, last: SortedRun | None) -> Iterator[tuple[SortedRun, BoolArray]]:
+        """Yield all runs of a preserved input with those rows that are results, when no row comes any more.
+
+        ``last`` are the rows of the last stretch.
+        """
+        for run in (*self._earlier.get(number, ()), last):
+            if run is not None:
+                yield run, self._alone(run, np.ones(run.rows, bool))
+
     def earlier(self, number: int) -> Iterator[SortedRun]:
         """Yield the new rows of the stretches before the last one, with their marks."""
         return (self.marked(number, run) for run in self._earlier.get(number, ()))

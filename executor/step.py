@@ -208,6 +208,10 @@ class StageLogic:
         logic, ticks = self._with(self.stage.kernels[0]), all_ticks(self.plan, arrivals.ticks)
         working: list[list[SortedRun]] = [[] for _ in logic.stage.inputs]
         undecided = Undecided.of(logic.stage, logic.shapes)
+        partners = Partners.of(logic.stage, logic.shapes, {})
+        if partners.inputs:
+            # Which rows have partners is told of all inputs.
+            logic = replace(logic, plan=over_streams(logic.plan, logic.number))
         for stretch in stretches(arrivals.blocks, logic.shapes, self.stretch, arrivals.spool):
             if stretch.later is not None and not logic.plan.streaming:
                 # Rows of one stretch meet those of the next ones.
@@ -220,8 +224,15 @@ class StageLogic:
             if undecided is not None:
                 yield from logic._decided(undecided, working, new, counts, stretch.later, ENDED)
             else:
-                for made in logic._results(working, new, counts):
+                for made in logic._results(working, new, counts, partners):
                     yield from logic._counted(made, ticks, counts)
+            for number in partners.inputs:
+                stored = new.stored[number]
+                if stretch.later is not None:
+                    new.stored[number] = stored and partners.set_down(number, stored, arrivals.spool)
+                else:
+                    for run, alone in partners.rest(number, stored):
+                        yield from logic._by_themselves(number, run, alone, counts)
             if stretch.later is not None:
                 working = logic._working(working, new.stored, stretch.later, arrivals.spool)
 

@@ -30,12 +30,17 @@ def within(windows: Windows, times: Times) -> BoolArray:
     return inside(window_checks(windows, times, times), times)
 
 
+def within_any(alternatives: Sequence[Windows], times: Times) -> BoolArray:
+    """Return which tuples keep every bound of one of some windows."""
+    mask: BoolArray = np.logical_or.reduce([within(each, times) for each in alternatives])
+    return mask
+
+
 def wanted(output: Output, times: Times) -> BoolArray | None:
     """Return which tuples are results of an output, None for all."""
     if not output.windows:
         return None
-    mask: BoolArray = np.logical_or.reduce([within(each, times) for each in output.windows])
-    return mask
+    return within_any(output.windows, times)
 
 
 def wanted_by_any(outputs: Sequence[Output], times: Times) -> BoolArray | None:

@@ -33,7 +33,7 @@ class LaterJoin:
 
     ``asked`` are the streams that its conditions need, windows too: where one has no row, nothing meets.
     ``nearest``: which row of the item an ASOF JOIN takes, by the times of the stream ``timed_by`` before it;
-    None where it names none.
+    None where it names none. ``empty``: its windows are such that nothing can match.
     """
 
     kind: JoinKind
@@ -42,6 +42,7 @@ class LaterJoin:
     asked: frozenset[int] = frozenset()
     nearest: Nearest | None = None
     timed_by: int | None = None
+    empty: bool = False
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,11 @@ class JoinTree:
     def kind(self) -> JoinKind:
         """The kind of the first join that is not an inner one, INNER where all are."""
         return next((each.kind for each in self.joins if each.kind is not JoinKind.INNER), JoinKind.INNER)
+
+    @property
+    def asof(self) -> bool:
+        """Whether one of its joins is an ASOF JOIN, which Spark does not have."""
+        return any(each.kind.asof for each in self.joins)
 
     @property
     def hidden(self) -> frozenset[int]:

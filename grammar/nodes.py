@@ -121,14 +121,6 @@ class _Nodes(Transformer[Leaf, Any]):
         high: Duration,
     ) -> syntax.WindowBetween:
         low, high = _same_kind(low, high), _same_kind(high, low)
-        bounds = _value(low), _value(high)
-        if bounds[0] is not None and bounds[1] is not None and bounds[0] > bounds[1]:
-            raise WJoinError(
-                "WJ110",
-                "the lower bound of a window is above the upper",
-                span=low.span.cover(high.span),
-                help="write the smaller bound first; both are bounds on the second stream minus the first",
-            )
         return syntax.WindowBetween(first, second, low, high, span=_span(meta))
 
     def window_rows(self, meta: Meta, stream: Identifier, number: Leaf) -> syntax.WindowRows:

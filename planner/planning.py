@@ -27,14 +27,15 @@ from wjoin.planner.plan.validate import validate
 from wjoin.planner.request import Planning, Request
 from wjoin.planner.shape.counted import refuse_uncounted
 from wjoin.planner.shape.join_keys import EqualityClass, can_be_key, equality_classes, typed
-from wjoin.planner.shape.later_joins import arranged_tree, before_join, graph_of
+from wjoin.planner.shape.later_joins import arranged_tree, before_join, graph_of, unmatched
 from wjoin.planner.shape.sequences import sequences
 from wjoin.planner.shape.shape import LaterCondition
 from wjoin.planner.shape.shapes import shapes, with_hops
 from wjoin.planner.shape.stages import Index
+from wjoin.planner.shape.tree_windows import TreeWindows
 from wjoin.planner.text.edits import Edit, apply_edits
 from wjoin.planner.windows.bounds import Clock
-from wjoin.planner.windows.window_graph import WindowGraph, window_graph
+from wjoin.planner.windows.window_graph import WindowGraph, given_windows, window_graph
 
 __all__ = ["Edit", "PlannedSelect", "apply_edits", "plan_select", "statement_meaning"]
 
@@ -114,23 +115,30 @@ def _bound(request: Request) -> Planning:
     )
     timeless = frozenset(number for number, time in enumerate(bound.times) if time is None)
     static = static_relations(bound.sources, bound.times)
-    graph = window_graph(
-        block.window,
-        [source.name for source in bound.sources],
-        next(time.kind for time in bound.times if time is not None),
-        request.parameters,
-        must_connect=any(each.streaming for each in relations),
-        timeless=timeless,
-        static=sorted(static - timeless),
-        also=match_bounds(bound.tree, block.items),
-    )
-    bound = replace(bound, tree=arranged_tree(bound, graph, block))
-    graph = graph_of(graph, bound.tree)
+    names = [source.name for source in bound.sources]
+    kind = next(time.kind for time in bound.times if time is not None)
+    if bound.tree.joins:
+        given = given_windows(block.window, names, kind, request.parameters, timeless)
+        given = replace(given, bounds=(*given.bounds, *match_bounds(bound.tree, block.items)))
+        windows = TreeWindows(given, tuple(names), kind)
+        tree, graph = windows.resolved(arranged_tree(bound, windows, block))
+        bound, graph = replace(bound, tree=tree), graph_of(graph, tree)
+    else:
+        graph = window_graph(
+            block.window,
+            names,
+            kind,
+            request.parameters,
+            must_connect=any(each.streaming for each in relations),
+            timeless=timeless,
+            static=sorted(static - timeless),
+        )
     asked = [each.read for each in bound.conjuncts if isinstance(each, PredicateCall)]
     calls = tuple(tried(each, request.trials) for each in asked)
     equalities = tuple(typed(each, request.types) for each in bound.conjuncts if isinstance(each, Equality))
     classes: list[EqualityClass] = []
     own = [each for each in bound.conjuncts if isinstance(each, Filter) and each.text.upper() != "TRUE"]
+    own += unmatched(bound.tree)
     for number in range(-1, len(bound.tree.staged.joins)):
         keys = (
             each

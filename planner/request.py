@@ -76,6 +76,11 @@ class Planning:
         """Whether any relation is a stream."""
         return any(each.streaming for each in self.request.relations)
 
+    @property
+    def staged(self) -> bool:
+        """Whether wjoin's own stages decide joins that are not inner ones: Spark has those of tables."""
+        return self.streaming or self.bound.tree.asof
+
     def plans(self) -> Iterator[PhysicalPlan]:
         """Yield the plans that have been made: of every shape, and that which is taken."""
         yield from (each.physical for each in self.shapes)

@@ -86,14 +86,16 @@ def _conditions(plan: PhysicalPlan, output: Output, join: StaticJoin, joined: Se
     yield from join.equalities
     yield from join.comparisons
     yield from bounds(plan, join.windows or plan.windows, [join.stream], joined)
+    if join.alternatives:
+        yield one_alternative(plan, join.alternatives)
     if output.windows and join is plan.lookups[-1]:
-        yield one_alternative(plan, output)
+        yield one_alternative(plan, output.windows)
 
 
-def one_alternative(plan: PhysicalPlan, output: Output) -> str:
+def one_alternative(plan: PhysicalPlan, alternatives: Sequence[Windows]) -> str:
     """Return the condition on rows with all event times that one alternative holds as a whole."""
     streams = range(len(plan.streams))
-    branches = (" AND ".join(bounds(plan, branch, streams, streams)) for branch in output.windows)
+    branches = (" AND ".join(bounds(plan, branch, streams, streams)) for branch in alternatives)
     return " OR ".join(f"({each})" for each in branches)
 
 

@@ -58,7 +58,7 @@ def native_rows(
         parts[frozenset(join.left + join.right)] = _joined(plan, join, left, right)
     (rows,) = parts.values()
     if output.windows and not plan.lookups:
-        rows = rows.filter(F.expr(one_alternative(plan, output)))
+        rows = rows.filter(F.expr(one_alternative(plan, output.windows)))
     if meter is not None:
         rows = meter.watch(RESULTS, rows, ["count(1) AS matches"])
     times = [F.col(joined_time(stream)) for stream in plan.staged]
@@ -112,13 +112,18 @@ def _tree(plan: PhysicalPlan, output: Output, sides: Mapping[int, DataFrame]) ->
     asked = [condition for each in joins if each not in later for condition in each.on]
     for place, stream in enumerate(base[1:], 1):
         asked += bounds(plan, windows_of(plan, joins[0]), base[:place], [stream])
+    asked += [
+        one_alternative(plan, each.alternatives) for each in joins if each not in later and each.alternatives
+    ]
     if asked:
         rows = rows.filter(F.expr(_all_of(asked)))
     for each in later:
         first, (second,) = (source.members for source in each.inputs)
         conditions = [*each.on, *bounds(plan, windows_of(plan, each), first, [second])]
+        if each.alternatives:
+            conditions.append(one_alternative(plan, each.alternatives))
         if output.windows:
-            conditions.append(one_alternative(plan, output))
+            conditions.append(one_alternative(plan, output.windows))
         rows = rows.join(sides[second], F.expr(_all_of(conditions)), HOW[each.kind])
     return rows
 

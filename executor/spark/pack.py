@@ -28,6 +28,9 @@ from wjoin.planner.plan.physical import PhysicalPlan
 KEEP = "__wjoin_keep"
 """The column that tells whether a row passes its stream's filters."""
 
+MEETS = "__wjoin_meets"
+"""The column that tells whether a row can meet others where it enters; Pack has it where not all can."""
+
 AHEAD = "__wjoin_ahead"
 """The column that tells whether a row is too far ahead; Pack has it where a limit is declared."""
 
@@ -105,6 +108,8 @@ class Pack:
         if self.alone:
             alone = pc.and_(self._passing(batch, block), gone)
             rows = block.filter(alone).select(self.columns)
+            if MEETS in batch.schema.names:
+                counted.add("passed", rows.num_rows)
             yield messages.batch(list(self._anywhere(rows, Role.ALONE)))
             gone = pc.and_not(gone, alone)
         if streaming:
@@ -198,6 +203,8 @@ class Pack:
         mask = self._passing(batch, block)
         for name in self.codes:
             mask = pc.and_(mask, pc.is_valid(block.column(name)))
+        if MEETS in batch.schema.names:
+            mask = pc.and_(mask, pc.fill_null(batch.column(MEETS), False))
         return mask
 
     def _anywhere(self, rows: pa.RecordBatch, role: Role) -> Iterator[messages.Message]:

@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, DataType, LongType, TimestampNTZType, TimestampType
 
-from wjoin.executor.spark.pack import AHEAD, CLOCK_COLUMN, KEEP
+from wjoin.executor.spark.pack import AHEAD, CLOCK_COLUMN, KEEP, MEETS
 from wjoin.executor.spark.typing import KEY_TYPES, carried, carried_type, typed
 from wjoin.executor.spark.watermarks import watermark_delay
 from wjoin.planner.plan.ahead import too_far_ahead
@@ -95,13 +95,15 @@ def _columns(reading: Reading) -> Iterator[_Read]:
     yield _Read(time_name(number), _time(scan, plan.time_kind), TIME_TYPES[plan.time_kind])
     for n, code in enumerate(scan.codes):
         kind = KEY_TYPES.get(code.types[0]) if code.exact else LongType()
-        yield _Read(code_name(number, n), _meeting(scan, key_code(code)), kind, hidden=True)
+        yield _Read(code_name(number, n), key_code(code), kind, hidden=True)
     for place, column in enumerate(scan.columns):
         if not stored_column(plan, number, place).restored:
             known = None if column.output is None else reading.source.schema[column.output].dataType
             travels = carried_type(known) if known else KEY_TYPES.get(column.type)
             yield _Read(column_name(number, place), carried(column.expression, known), travels, hidden=True)
     yield from _counted(plan, number)
+    if scan.meets:
+        yield _Read(MEETS, " AND ".join(f"({each})" for each in scan.meets), BooleanType())
     if scan.streaming and scan.ahead is not None:
         beyond = too_far_ahead(event_time_expression(scan), plan.time_kind, scan.ahead)
         yield _Read(AHEAD, beyond, BooleanType())
@@ -128,15 +130,6 @@ def _counted(plan: PhysicalPlan, stream: int) -> Iterator[_Read]:
             for place, value in enumerate(() if code.exact else code.expressions, 1):
                 travels = KEY_TYPES.get(code.types[place - 1])
                 yield _Read(counted_name(number, place), carried(value, None), travels)
-
-
-def _meeting(scan: StreamScan, code: str) -> str:
-    """Return a key code, NULL of a row that meets no other."""
-    return (
-        f"CASE WHEN {' AND '.join(f'({each})' for each in scan.meets)} THEN {code} END"
-        if scan.meets
-        else code
-    )
 
 
 def _verdict(scan: StreamScan) -> str:

@@ -107,6 +107,8 @@ def _of_outer(plan: PhysicalPlan, stage: Stage) -> dict[str, Any]:
         found["own"] = [list(row) for row in stage.windows.tables[Clock.TIME]]
         gates = sorted(operand for gate in stage.gates for operand in gate.check.columns)
         found |= {"asked": sorted(stage.asked), "gates": gates}
+    if stage.alternatives:
+        found["inside"] = sorted(str(each.tables[Clock.TIME]) for each in stage.alternatives)
     if stage.nearest is not None:
         found |= {"timed_by": stage.timed_by} if stage.timed_by else {}
         found |= {"nearest": stage.nearest.value, "tied": [list(each) for each in stage.tied]}

@@ -96,7 +96,7 @@ def bind(
     listed, outputs = bind_select_list(text, block.select_list, shown)
     conjuncts: list[Conjunct] = [using_equality(pair, sources) for pair in pairs]
     for made, pair in zip(conjuncts, pairs, strict=True):
-        refuse_merged(pair, sources)
+        refuse_merged(pair, sources, tree)
         refuse_undecided(tree, made, pair.span, sources)
     for condition in block.conjuncts:
         if condition.on not in asked:

@@ -9,6 +9,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.join_kinds import Nearest
 from wjoin.grammar.join_tree import JoinTree, LaterJoin
 from wjoin.grammar.syntax import FromItem
+from wjoin.grammar.tokens import scan
 from wjoin.planner.bind.event_time import EventTimes
 from wjoin.planner.conditions.conjuncts import column_of
 from wjoin.planner.text.pieces import read_condition
@@ -42,7 +43,8 @@ def _with_nearest(text: str, join: LaterJoin, scope: Scope, times: EventTimes) -
     match = scope.sources[join.item].item.match
     if match is None:
         return join
-    if match.condition.of(text).strip().upper() == Nearest.EITHER.value:
+    words = [each.word for each in scan(match.condition.of(text)) if each.text not in ("(", ")")]
+    if words == [Nearest.EITHER.value]:
         return replace(join, nearest=Nearest.EITHER)
     first, second = (
         scope.sources[stream].expression(time.column.name) if (time := times[stream]) is not None else "…"
@@ -50,8 +52,9 @@ def _with_nearest(text: str, join: LaterJoin, scope: Scope, times: EventTimes) -
     )
     remedy = f"write MATCH_CONDITION ({first} >= {second}), with >=, >, <= or <, or MATCH_CONDITION (NEAREST)"
     piece = read_condition(text, match.condition)
-    found = _OPERATORS.get(type(piece.tree))
-    plain = all(isinstance(each, exp.Column) for each in piece.tree.iter_expressions())
+    compared_by = piece.tree.unnest()
+    found = _OPERATORS.get(type(compared_by))
+    plain = all(isinstance(each.unnest(), exp.Column) for each in compared_by.iter_expressions())
     if found is None or not plain:
         message = "MATCH_CONDITION does not compare two columns by >=, >, <= or <"
         raise WJoinError("WJ223", message, span=match.condition, help=remedy)

@@ -132,9 +132,9 @@ def about_exists(error: WJoinError, block: SelectBlock) -> WJoinError:
     return WJoinError(error.code, error.message, span=span, help=remedy)
 
 
-def refuse_merged(pair: UsingPair, sources: Sequence[ScopeItem]) -> None:
+def refuse_merged(pair: UsingPair, sources: Sequence[ScopeItem], tree: JoinTree) -> None:
     """Raise WJ107 where USING compares what an earlier FULL JOIN of streams takes from either side."""
-    if len(pair.left) > 1 and any(each.relation.streaming for each in sources):
+    if len(pair.left) > 1 and (tree.asof or any(each.relation.streaming for each in sources)):
         first, *_ = shown = [sources[each.stream].expression(each.column.name) for each in pair.left]
         message = f"a column that a FULL JOIN takes from {listed(shown, 'or')} is compared by a later join"
         remedy = f"write ON {first} = {sources[pair.right.stream].expression(pair.right.column.name)}"
@@ -144,12 +144,6 @@ def refuse_merged(pair: UsingPair, sources: Sequence[ScopeItem]) -> None:
 def _refuse_unsupported(text: str, sources: Sequence[ScopeItem], block: SelectBlock, join: LaterJoin) -> None:
     kind, span = join.kind, sources[join.item].item.span
     tables = not any(each.relation.streaming for each in sources)
-    if kind.asof and tables:
-        outer = (each.item for each in sources if not each.item.kind.asof)
-        other = next((each for each in outer if each.kind is not JoinKind.INNER), None)
-        if other is not None:
-            message = f"{kind.words} of tables cannot stand beside {other.kind.words}, which Spark runs"
-            raise WJoinError("WJ107", message, span=span, help="put one of them into a subquery")
     if block.window is None and not tables:
         first, second = (sources[each].name for each in (join.left[0], join.item))
         message = f"{kind.words} of streams needs a window, in which the nearest row is looked for"
@@ -171,12 +165,15 @@ def refuse_undecided(tree: JoinTree, conjunct: Conjunct, span: Span, sources: Se
     Whether a row has a partner must be known when its rows are joined. Spark itself joins tables.
     """
     place = -1 if conjunct.on is None else tree.place(conjunct.on)
-    streaming = any(each.relation.streaming for each in sources)
+    staged = tree.asof or any(each.relation.streaming for each in sources)
     if place >= 0:
         join = tree.joins[place]
         _refuse_out_of_scope(join, tree.static, conjunct, span, sources)
-        if streaming and join.item not in tree.static:
+        if staged and join.item not in tree.static:
             _refuse_before(join, conjunct, span, sources)
+    elif conjunct.on is not None and tree.joins:
+        of_base = LaterJoin(JoinKind.INNER, tree.base, conjunct.on)
+        _refuse_out_of_scope(of_base, tree.static, conjunct, span, sources)
     if conjunct.on is None and (hidden := streams_of(conjunct) & tree.hidden):
         name = sources[min(hidden)].name
         message = f"a SEMI or ANTI JOIN shows no columns of {name}"
@@ -190,8 +187,8 @@ def refuse_undecided(tree: JoinTree, conjunct: Conjunct, span: Span, sources: Se
     if of_table and isinstance(conjunct.read, Unread) and conjunct.read.what != OF_TABLE:
         message = f"{kind.words} with a table cannot decide this condition of ON: {conjunct.read.what}"
         raise WJoinError("WJ107", message, span=span, help="compute the value in a subquery")
-    streaming = streaming and not of_table
-    ours = streaming or kind.asof
+    streaming = not of_table and any(each.relation.streaming for each in sources)
+    ours = staged and not of_table
     if ours and isinstance(conjunct.read, ReadCondition) and is_exact(conjunct.read.expression):
         return
     why = conjunct.read.what if isinstance(conjunct.read, Unread) else "a FLOAT or a DECIMAL"
@@ -234,6 +231,9 @@ def _refuse_out_of_scope(
                 f"{message}Spark joins this table after the streams",
                 f"join {name} in a subquery",
             )
+        elif sources[min(unknown)].item.turned and min(unknown) > join.item:
+            message += "it stands outside the parentheses"
+            remedy = "write this in ON after the parentheses"
         elif min(unknown) > join.item:
             message, remedy = f"{message}it is joined later", f"join {name} before {own}"
         else:

@@ -26,7 +26,10 @@ def native_refusal(
     if plan.counted:
         return "only wjoin's own stages count the rows of a window", "use PLAN(MULTIWAY)"
     if plan.optional and any(each.streaming for each in relations):
-        return "Spark's own joins of streams are made as inner joins", "use PLAN(MULTIWAY)"
+        reason = (
+            "Spark tells rows without a partner by one watermark for all streams, not when they are decided"
+        )
+        return reason, "use PLAN(MULTIWAY)"
     if not draft.stages or not any(each.streaming for each in relations):
         return None
     for scan in plan.streams:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 from wjoin.grammar.join_kinds import JoinKind
+from wjoin.grammar.join_tree import JoinTree
 from wjoin.parts.kernels.registry import name_of
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.catalog import Origin
@@ -54,7 +55,9 @@ def describe(planned: PlannedSelect, overload: doc.OverloadEntry | None = None) 
         format=doc.FORMAT,
         time=graph.kind.value,
         streams=streams,
-        constraints=_constraints(graph, [n for n, scan in enumerate(plan.streams) if scan.dated]),
+        constraints=_constraints(
+            graph, [n for n, scan in enumerate(plan.streams) if scan.dated], planned.bound.tree
+        ),
         equality_classes=tuple(
             doc.ClassEntry(each.type, tuple(part.text for part in each.parts)) for each in planned.classes
         ),
@@ -216,9 +219,11 @@ def _assumptions(planned: PlannedSelect) -> Iterator[str]:
         yield "result estimate: assumes that keys and times are independent"
 
 
-def _constraints(graph: WindowGraph, dated: Sequence[int]) -> doc.ConstraintsEntry:
+def _constraints(graph: WindowGraph, dated: Sequence[int], tree: JoinTree) -> doc.ConstraintsEntry:
     branches = list(enumerate(graph.branches, start=1))
-    pairs = list(combinations(dated, 2))
+    # Those of a join in which nothing can match are told with its stage.
+    empty = {each.item for each in tree.joins if each.empty}
+    pairs = list(combinations([each for each in dated if each not in empty], 2))
     given = [_window(graph, branch.given, *pair, number) for number, branch in branches for pair in pairs]
     completed = [_completed(graph, branch, *pair, number) for number, branch in branches for pair in pairs]
     return doc.ConstraintsEntry(

@@ -35,8 +35,9 @@ from wjoin.planner.plan.physical import (
     StageEdge,
     windows_of,
 )
-from wjoin.planner.plan.probes import chosen_orders, kept_for
+from wjoin.planner.plan.probes import chosen_orders, kept_for, window_checks
 from wjoin.planner.plan.slicing import SLICES_OF_A_WINDOW, kept_anywhere, roles, slicing
+from wjoin.planner.plan.steps import WindowCheck
 from wjoin.planner.planning import PlannedSelect
 from wjoin.planner.windows.lengths import human
 
@@ -94,14 +95,30 @@ def stage_entry(planned: PlannedSelect, number: int) -> doc.StageEntry:
         else ROUTES[stage.placement.route].warning,
         calls=tuple(_call(plan, each) for each in of_kind(stage.checks, PredicateCheck)),
         # Partial results of the same streams lie alike, whatever began them.
-        notes=tuple(dict.fromkeys((*_kind(plan, stage), *_counted(plan, number), *_slices(plan, stage)))),
+        notes=tuple(dict.fromkeys(_notes(planned, number))),
         dealt=_dealt(plan, stage),
     )
 
 
-def _kind(plan: PhysicalPlan, stage: Stage) -> Iterator[str]:
+def _notes(planned: PlannedSelect, number: int) -> Iterator[str]:
+    """Yield what is said of a stage in sentences."""
+    plan = planned.physical
+    yield from _kind(planned, number)
+    yield from _inside(plan, plan.stages[number])
+    yield from _counted(plan, number)
+    yield from _slices(plan, plan.stages[number])
+
+
+def _kind(planned: PlannedSelect, place: int) -> Iterator[str]:
     """Yield what a join that is not an inner one gives, and when a row without a partner comes."""
+    plan, joins = planned.physical, planned.bound.tree.staged.joins
+    stage = plan.stages[place]
     if not isinstance(stage, Join) or stage.kind is JoinKind.INNER:
+        return
+    if joins[place - len(plan.stages)].empty:
+        kept = [each for side in sorted(stage.kind.preserved) for each in stage.inputs[side].members]
+        yield f"{stage.kind.words}: no rows can be inside its windows"
+        yield f"a row of {listed([plan.streams[each].alias for each in kept])} comes at once"
         return
     for gate in stage.gates:
         aliases = listed([plan.streams[stream].alias for stream in sorted(gate.check.streams)])
@@ -129,6 +146,22 @@ def _kind(plan: PhysicalPlan, stage: Stage) -> Iterator[str]:
 def _waits_twice(stage: Stage) -> bool:
     """Return whether a stage has one worker because rows of both inputs wait for all that they may meet."""
     return isinstance(stage, Join) and not stage.keyed and len(stage.kind.preserved) > 1
+
+
+def _inside(plan: PhysicalPlan, stage: Stage) -> Iterator[str]:
+    """Yield the alternatives of the windows of a join among several."""
+    if not isinstance(stage, Join) or not stage.alternatives:
+        return
+    found = []
+    for windows in stage.alternatives:
+        checks = window_checks(windows, stage.members, stage.members)
+        found.append(" and ".join(_bound(plan, each) for each in checks))
+    yield f"what meets is inside one of {len(found)} alternatives: {'; '.join(found)}"
+
+
+def _bound(plan: PhysicalPlan, check: WindowCheck) -> str:
+    first, second = plan.streams[check.first].alias, plan.streams[check.second].alias
+    return f"{second} - {first} <= {human(check.upper, plan.time_kind)}"
 
 
 def _counted(plan: PhysicalPlan, number: int) -> Iterator[str]:

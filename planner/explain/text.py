@@ -74,7 +74,7 @@ def _constraints(document: doc.Document) -> Iterator[tuple[str, list[str]]]:
     for number in range(1, count + 1):
         title = f"Constraints, alternative {number} of {count}" if count > 1 else "Constraints"
         windows = [each for each in found.completed if each.alternative == number]
-        yield title, [f"{_interval(each, document)}  [{each.origin}]" for each in windows]
+        yield title, [f"{_interval(each, document)}  [{each.origin}]" for each in windows] or ["none"]
     if found.hull:
         yield "Hull of the alternatives", [_interval(each, document) for each in found.hull]
     if left_out := found.contradictory_alternatives:

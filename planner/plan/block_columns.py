@@ -71,7 +71,7 @@ def stored_column(plan: PhysicalPlan, stream: int, column: int) -> StoredColumn:
     if wanted.type in _RESTORABLE:
         if _same(wanted.expression, event_time_expression(scan)):
             return StoredColumn(time_name(stream), True)
-        for number, code in enumerate(scan.codes if not scan.meets else ()):
+        for number, code in enumerate(scan.codes):
             if code.exact and code.types == (wanted.type,) and _same(code.expressions[0], wanted.expression):
                 return StoredColumn(code_name(stream, number), True)
     return StoredColumn(column_name(stream, column), False)

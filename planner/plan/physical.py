@@ -308,10 +308,11 @@ class Join(_Common):
     ``kind``: what becomes of rows of two inputs without a partner; ``on`` are then the conditions of ON, in
     SQL over their aliases. In a tree of joins not all of which are inner ones it has ``windows`` of its own,
     and of a tuple that lacks a row of the streams ``asked`` it knows that it meets no other; nor does one of
-    which one of ``gates`` is not true. ``lags``: how much earlier than the watermarks that it waits for
-    its results may be. ``nearest``: which row of the second input an ASOF JOIN takes of one of the first; of
-    several rows of that instant the least one by the columns ``tied``. ``timed_by`` is the stream whose times
-    are compared with those of the second input.
+    which one of ``gates`` is not true. Where there are ``alternatives``, what meets must be inside one
+    of these windows, too. ``lags``: how much earlier than the watermarks that it waits for its results may
+    be. ``nearest``: which row of the second input an ASOF JOIN takes of one of the first; of several rows of
+    that instant the least one by the columns ``tied``. ``timed_by`` is the stream whose times are compared
+    with those of the second input.
     """
 
     kind: JoinKind = JoinKind.INNER
@@ -323,6 +324,7 @@ class Join(_Common):
     nearest: Nearest | None = None
     tied: tuple[Operand, ...] = ()
     timed_by: int = 0
+    alternatives: tuple[Windows, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -441,7 +443,8 @@ class StaticJoin:
     ``equalities`` and ``comparisons`` are conditions in SQL over the aliases that link it to the
     streams before it; the bounds of the windows between them hold as well. A static relation is
     complete: nothing of it is kept, and nothing is kept for it. Where not all joins are inner ones it has
-    ``windows`` of its own, those of its conditions; None stands for those of the plan.
+    ``windows`` of its own, those of its conditions; None stands for those of the plan. Where there are
+    ``alternatives``, a row is inside one of these, too.
     """
 
     stream: int
@@ -449,6 +452,7 @@ class StaticJoin:
     comparisons: tuple[str, ...]
     kind: JoinKind = JoinKind.INNER
     windows: Windows | None = None
+    alternatives: tuple[Windows, ...] = ()
 
 
 @dataclass(frozen=True)

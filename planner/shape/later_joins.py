@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations, permutations, product
+from itertools import permutations, product
 
 from wjoin.grammar import syntax
 from wjoin.grammar.errors import WJoinError
@@ -11,6 +11,7 @@ from wjoin.grammar.join_tree import JoinTree, Link, arranged
 from wjoin.grammar.spans import Span
 from wjoin.grammar.tokens import scan
 from wjoin.planner.bind.binding import BoundSelect
+from wjoin.planner.bind.outer_joins import absent_items
 from wjoin.planner.conditions.conjuncts import (
     ColumnComparison,
     Conjunct,
@@ -29,36 +30,43 @@ from wjoin.planner.shape.decompose import Decomposition, joined_with
 from wjoin.planner.shape.join_keys import EqualityClass
 from wjoin.planner.shape.scans import ScanBuilder
 from wjoin.planner.shape.stages import CheckedLink, can_decide, check_of, equal_parts
+from wjoin.planner.shape.tree_windows import TreeWindows, bounds_between, closed, ends, named_in
 from wjoin.planner.text.edits import Edit, apply_edits
 from wjoin.planner.text.literals import literal
 from wjoin.planner.text.scope import StreamColumn
-from wjoin.planner.windows.bounds import Windows
-from wjoin.planner.windows.window_graph import Edge, WindowGraph, close
+from wjoin.planner.windows.bounds import Windows, hull
+from wjoin.planner.windows.window_graph import Edge, WindowGraph, close, negative_cycle
 
 _BASE = -1
 """The number of the inner joins that come first."""
 
 
-def arranged_tree(bound: BoundSelect, graph: WindowGraph, block: syntax.SelectBlock) -> JoinTree:
+def arranged_tree(bound: BoundSelect, windows: TreeWindows, block: syntax.SelectBlock) -> JoinTree:
     """Return the joins with what they ask. Raises WJ107 and WJ301 for windows that they cannot have."""
     tree = bound.tree
-    if not tree.joins:
-        return tree
-    kind, span = tree.kind.words, block.source if block.window is None else block.window.span
-    if len(bound.sources) > 2 and graph.alternatives:
-        message = f"windows with OR are not supported with {kind} among several joins"
-        raise WJoinError("WJ107", message, span=span, help="join two relations in a subquery with its window")
-    pairs = [frozenset(pair) for branch in graph.branches for pair in _given(branch.given)]
+    span = block.source if block.window is None else block.window.span
+    pairs = [each for each in windows.conditions if len(each) == 2]
     decided = [
         Link(frozenset(streams_of(each)), _needed(each, tree), each.on)
         for each in bound.conjuncts
         if each.on not in tree.static and _is_decided(each, tree)
     ]
-    found = arranged(tree, [*(Link(pair, pair) for pair in pairs), *decided])
+    choices = (Link(frozenset().union(*each), frozenset.intersection(*each)) for each in windows.choices)
+    absent = absent_items(bound.sources, block)
+    for number in sorted(absent) if len(bound.sources) > 2 else ():
+        if any(number in streams for choice in windows.choices for streams in choice):
+            name = bound.sources[number].name
+            message = f"a path with NOT {name} cannot be one of several windows joined by OR"
+            raise WJoinError(
+                "WJ107", message, span=span, help="join the path by AND, or write two statements"
+            )
+    given = (Link(pair, pair) for pair in map(ends, windows.given.bounds))
+    found = arranged(tree, [*given, *choices, *decided])
+    windows.refuse_lost(found)
     if any(each.streaming for each in (source.relation for source in bound.sources)):
         timeless = [number for number, time in enumerate(bound.times) if time is None]
+        _refuse_unconnected(found, windows, span, timeless)
         names = [source.name for source in bound.sources]
-        _refuse_unconnected(found, pairs, names, span, timeless)
         written = {each.number for each in bound.sources if tree.kind_of(each.number) is each.item.kind}
         _refuse_of_tables(found, pairs, names, span, written)
     return found
@@ -88,43 +96,33 @@ def _needed(conjunct: Conjunct, tree: JoinTree) -> frozenset[int]:
     return streams - unsure
 
 
-def _given(windows: Windows) -> Iterator[tuple[int, int]]:
-    """Yield the pairs of streams that windows bound in some direction."""
-    for first, second in combinations(range(windows.size), 2):
-        if any(windows.between(*pair) is not None for pair in ((first, second), (second, first))):
-            yield first, second
-
-
-def _refuse_unconnected(
-    tree: JoinTree,
-    pairs: Sequence[frozenset[int]],
-    names: Sequence[str],
-    span: Span,
-    timeless: Collection[int],
-) -> None:
+def _refuse_unconnected(tree: JoinTree, windows: TreeWindows, span: Span, timeless: Collection[int]) -> None:
     """Raise WJ301 where no window links a join to what is there before it."""
+    for number in range(_BASE, len(tree.joins)):
+        if number != _BASE and tree.joins[number].item in timeless:
+            continue
+        for alternative in windows.of_join(tree, number):
+            pairs = [*map(ends, alternative)]
+            if (apart := _apart(tree, number, pairs)) is None:
+                continue
+            first, second = (windows.names[each] for each in apart)
+            message = f"the windows do not connect {first} and {second} where these are joined"
+            help = f"add one, for example WINDOW ({first}, {second}) = …"
+            raise WJoinError("WJ301", message, span=span, help=help)
+
+
+def _apart(tree: JoinTree, number: int, pairs: Sequence[frozenset[int]]) -> tuple[int, int] | None:
+    """Return two streams of a join that no bounds link, None where all are linked."""
+    if number != _BASE:
+        join = tree.joins[number]
+        return None if any(join.item in pair for pair in pairs) else (join.left[0], join.item)
     groups = [{stream} for stream in tree.base]
-    for first, second in (pair for pair in pairs if pair <= set(tree.base)):
+    for first, second in pairs:
         one, other = (next(each for each in groups if stream in each) for stream in (first, second))
         if one is not other:
             groups.remove(other)
             one |= other
-    if len(groups) > 1:
-        apart = (names[min(groups[0])], names[min(groups[1])])
-    else:
-        loose = (
-            each
-            for each in tree.joins
-            if each.item not in timeless
-            and not any(each.item in pair and pair <= {*each.left, each.item} for pair in pairs)
-        )
-        join = next(loose, None)
-        if join is None:
-            return
-        apart = (names[join.left[0]], names[join.item])
-    message = f"the windows do not connect {apart[0]} and {apart[1]} where these are joined"
-    help = f"add one, for example WINDOW ({apart[0]}, {apart[1]}) = …"
-    raise WJoinError("WJ301", message, span=span, help=help)
+    return (min(groups[0]), min(groups[1])) if len(groups) > 1 else None
 
 
 def _refuse_of_tables(
@@ -157,30 +155,24 @@ def graph_of(graph: WindowGraph, tree: JoinTree) -> WindowGraph:
 
     So nothing is derived through a stream that is joined later, which may be missing.
     """
-    numbers = range(len(graph.names))
-    if not tree.joins or len(numbers) == 2:
+    if not graph.joins:
         return graph
+    numbers = range(len(graph.names))
     (branch,) = graph.branches
     found = {}
     for pair in product(numbers, numbers):
         joins = 1 + max(map(tree.place, pair))
-        found[pair] = close(tuple(_edges(graph, tree, *tree.there(pair, joins))), len(numbers))
+        found[pair] = closed(_edges(graph, *tree.there(pair, joins)), len(numbers))
     bounds = Windows.of([[found[i, j].windows.between(i, j) for j in numbers] for i in numbers])
     paths = tuple(tuple(found[i, j].paths[i][j] for j in numbers) for i in numbers)
     return replace(graph, branches=(replace(branch, windows=bounds, paths=paths),), windows=bounds)
 
 
-def _edges(
-    graph: WindowGraph, tree: JoinTree, streams: Collection[int], matched: Collection[int]
-) -> Iterator[Edge]:
-    """Yield the bounds between some streams that some joins ask for."""
-    given = graph.branches[0].given
-    for pair in _given(given):
-        if set(pair) <= set(streams) and max(map(tree.place, pair)) in matched:
-            for source, target in (pair, pair[::-1]):
-                bound = given.between(source, target)
-                if bound is not None:
-                    yield Edge(source, target, bound, Span(0, 0))
+def _edges(graph: WindowGraph, streams: Collection[int], matched: Collection[int]) -> tuple[Edge, ...]:
+    """Return the bounds between some streams that some joins ask for."""
+    return tuple(
+        edge for number in sorted(matched) for edge in bounds_between(hull(graph.joins[number + 1]), streams)
+    )
 
 
 # Drafts ----------------------------------------------------------------------
@@ -226,29 +218,39 @@ def later_stages(
     several = _several(tree)
     first = len(stages) - len(tree.joins)
     graph = planning.graph
-    base = _windows(graph, tree, frozenset(tree.base), frozenset([_BASE]))
+    base = _windows(graph, tree, _BASE) if several else None
     made: list[Stage] = []
     for number, stage in enumerate(stages, -first):
         if not isinstance(stage, Join):
             raise AssertionError("the stages of a tree are joins")
         if number < 0:
             own = tuple(_on(planning, _BASE)) if number == _BASE else ()
-            made.append(replace(stage, windows=base, on=own))
+            chosen = chosen_windows(graph, number) if number == _BASE else ()
+            made.append(replace(stage, windows=base, on=own, alternatives=chosen))
             continue
         join = tree.joins[number]
-        if planning.streaming or join.kind.asof:
+        if planning.staged:
             _refuse_undecided(planning, number, late)
         if join.kind.asof:
             stage = _nearest(planning, number, stage, scans)
         else:
             stage = replace(stage, kind=join.kind, on=tuple(_on(planning, number)))
         if several:
-            there, matched = tree.there(join.asked, number)
-            windows = _windows(graph, tree, there, matched | {number})
-            gates = tuple(_gates(planning, number, scans))
-            stage = replace(stage, windows=windows, asked=there, gates=gates)
+            stage = replace(
+                stage,
+                windows=_windows(graph, tree, number),
+                asked=tree.there(join.asked, number)[0],
+                gates=tuple(_gates(planning, number, scans)),
+                alternatives=chosen_windows(graph, number),
+            )
         made.append(replace(stage, lags=tuple(_lags(graph, tree, number))))
     return tuple(made)
+
+
+def chosen_windows(graph: WindowGraph, number: int) -> tuple[Windows, ...]:
+    """Return the windows of which what a join makes must be inside one; empty where there are no others."""
+    found = graph.joins[number + 1] if graph.joins else ()
+    return found if len(found) > 1 else ()
 
 
 def _nearest(planning: Planning, number: int, stage: Join, scans: Sequence[ScanBuilder]) -> Join:
@@ -267,11 +269,21 @@ def _nearest(planning: Planning, number: int, stage: Join, scans: Sequence[ScanB
     return replace(stage, kind=join.kind, nearest=join.nearest, tied=tied, timed_by=by)
 
 
-def _windows(
-    graph: WindowGraph, tree: JoinTree, streams: Collection[int], matched: Collection[int]
-) -> Windows:
-    """Return the closure of the windows between some streams that some joins ask for."""
-    return close(tuple(_edges(graph, tree, streams, matched)), len(graph.names)).windows
+def _windows(graph: WindowGraph, tree: JoinTree, number: int, streams: Collection[int] = ()) -> Windows:
+    """Return the windows in which a join finds partners, of tuples that have a row of some streams.
+
+    Those are the closure of what it asks for and of what has matched before.
+    """
+    size = len(graph.names)
+    found = []
+    for each in graph.joins[number + 1]:
+        edges = tuple(bounds_between(each, range(size)))
+        if number != _BASE:
+            asked = {*tree.joins[number].asked, *named_in([edges]), *streams}
+            edges = (*edges, *_edges(graph, *tree.there(asked, number)))
+        if not streams or not negative_cycle(edges, size):
+            found.append(close(edges, size).windows)
+    return hull(found) if found else Windows.of([[None] * size] * size)
 
 
 def _lags(graph: WindowGraph, tree: JoinTree, number: int) -> Iterator[Retention]:
@@ -291,8 +303,15 @@ def _far(graph: WindowGraph, tree: JoinTree, number: int, stream: int, other: in
     """Return how much later a row of another stream may be than that of one, where both meet in a join."""
     if len(graph.names) == 2:
         return graph.windows.between(stream, other)
-    there, matched = tree.there({stream, *tree.joins[number].asked}, number)
-    return _windows(graph, tree, there, matched | {number}).between(stream, other)
+    found = _windows(graph, tree, number, {stream}).between(stream, other)
+    if found is not None:
+        return found
+    # Rows of that stream meet none there, and may wait as others do.
+    asked, size = tree.joins[number].asked, len(graph.names)
+    before = closed(_edges(graph, *tree.there({stream, *asked}, number)), size).windows
+    own = _windows(graph, tree, number)
+    ways = [(before.between(stream, each), own.between(each, other)) for each in asked if each != other]
+    return min((first + then for first, then in ways if first is not None and then is not None), default=None)
 
 
 def _refuse_undecided(planning: Planning, number: int, late: Collection[frozenset[int]]) -> None:
@@ -322,7 +341,7 @@ def is_later(planning: Planning, condition: Residual) -> bool:
         return condition.on is None
     if not staged.joins:
         return True
-    if not planning.streaming:
+    if not planning.staged:
         return condition.on is None and not _is_decided(condition, bound.tree)
     if condition.on is None:
         return True
@@ -331,6 +350,15 @@ def is_later(planning: Planning, condition: Residual) -> bool:
     return (number == _BASE or kinds[number] is JoinKind.INNER) and all(
         1 not in kind.preserved for kind in kinds[number + 1 :]
     )
+
+
+def unmatched(tree: JoinTree) -> Iterator[Filter]:
+    """Yield conditions by which no row meets another in joins whose windows let nothing match."""
+    for number, each in enumerate(tree.joins):
+        if each.empty:
+            sure = [stream for stream in each.left if stream not in tree.missing(number)]
+            ends = ((sure or each.left)[0], each.item)
+            yield from (Filter(ends[side], "false", on=each.item) for side in sorted(each.kind.preserved))
 
 
 def takes_part(tree: JoinTree, condition: Filter) -> bool:
@@ -401,6 +429,8 @@ def _on(planning: Planning, number: int) -> Iterator[str]:
     Over tables that is all of ON, and what WHERE asks of streams of which each result has a row.
     """
     bound = planning.bound
+    if number != _BASE and bound.tree.joins[number].empty:
+        yield "false"
     for each in bound.conjuncts:
         after = each.on is None and (isinstance(each, Filter) or not _is_decided(each, bound.tree))
         if not after and bound.join_of(each) == number:

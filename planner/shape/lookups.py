@@ -7,7 +7,7 @@ from wjoin.planner.conditions.conjuncts import ColumnComparison, Equality, Resid
 from wjoin.planner.plan.physical import StaticJoin
 from wjoin.planner.request import Planning
 from wjoin.planner.shape.join_keys import EqualityClass, KeyPart
-from wjoin.planner.shape.later_joins import with_values
+from wjoin.planner.shape.later_joins import chosen_windows, with_values
 from wjoin.planner.text.scope import StreamColumn
 from wjoin.planner.windows.bounds import Windows
 from wjoin.planner.windows.window_graph import WindowGraph
@@ -69,6 +69,7 @@ def tree_lookups(planning: Planning) -> tuple[Lookup, ...]:
             ),
             join.kind,
             _given_windows(planning.graph, join),
+            chosen_windows(planning.graph, number),
         )
         found.append((made, tuple(columns)))
     return tuple(found)

@@ -81,12 +81,12 @@ def _shape(planning: Planning, draft: Decomposition) -> Shape:
         *(
             LaterCondition(f"{first.text} = {second.text}", "an equality that is not a join key")
             for first, second in late
-            if inner or planning.streaming
+            if inner or planning.staged
         ),
         *(
             LaterCondition(f"{each.left.text} = {each.right.text}", "values that cannot be a key")
             for each in unusable
-            if inner or planning.streaming
+            if inner or planning.staged
         ),
     )
     conditions = [

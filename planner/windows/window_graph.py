@@ -73,7 +73,8 @@ class WindowGraph:
 
     ``branches`` are the alternatives that can hold, without those another one includes;
     ``windows`` is their hull, the greatest bound of every pair. ``contradictory`` counts the
-    alternatives that no tuple can satisfy.
+    alternatives that no tuple can satisfy. ``joins`` are, of a tree of joins of more than two streams, those
+    of each join as written, first of the inner ones at its beginning: a result is inside one of them.
     """
 
     names: tuple[str, ...]
@@ -81,11 +82,67 @@ class WindowGraph:
     branches: tuple[Branch, ...]
     windows: Windows
     contradictory: int
+    joins: tuple[tuple[Windows, ...], ...] = ()
 
     @property
     def alternatives(self) -> tuple[Windows, ...]:
         """The windows of which a result must be inside one as a whole; empty where there are no others."""
         return tuple(branch.windows for branch in self.branches) if len(self.branches) > 1 else ()
+
+
+@dataclass(frozen=True)
+class GivenWindows:
+    """A window condition as it is written: ``bounds`` that every result keeps, and ``choices``.
+
+    Of each choice a result keeps one alternative. ``counted`` are its windows of rows.
+    """
+
+    bounds: tuple[Edge, ...]
+    choices: tuple[tuple[tuple[Edge, ...], ...], ...]
+    counted: tuple[RowsTerm, ...]
+
+
+def given_windows(
+    condition: syntax.WindowCondition | None,
+    names: Sequence[str],
+    kind: TimeKind,
+    parameters: Mapping[str, object],
+    timeless: Collection[int],
+) -> GivenWindows:
+    """Return a window condition as it is written, None for no windows. Nothing may be inside of it.
+
+    Raises WJ110, WJ201, WJ212 and WJ303 to WJ306.
+    """
+    reader = _Reader(tuple(names), kind, parameters, frozenset(timeless), empty=True)
+    bounds: list[Edge] = []
+    choices = []
+    counted: list[RowsTerm] = []
+    for term in () if condition is None else _conjuncts(condition):
+        read = reader.alternatives(term)
+        counted += [each for terms in read for each in terms if isinstance(each, RowsTerm)]
+        alternatives = [tuple(each for each in terms if isinstance(each, Edge)) for terms in read]
+        if len(alternatives) == 1:
+            bounds += alternatives[0]
+        else:
+            choices.append(tuple(alternatives))
+    if condition is not None:
+        _refuse_many(condition)
+    return GivenWindows(tuple(bounds), tuple(choices), tuple(dict.fromkeys(counted)))
+
+
+def _conjuncts(condition: syntax.WindowCondition) -> Iterator[syntax.WindowCondition]:
+    """Yield what AND joins."""
+    if isinstance(condition, syntax.WindowAnd):
+        for term in condition.terms:
+            yield from _conjuncts(term)
+    else:
+        yield condition
+
+
+def _refuse_many(condition: syntax.WindowCondition) -> None:
+    if (alternatives := _count(condition)) > MAXIMUM_BRANCHES:
+        message = f"the window condition has {alternatives} alternatives; the limit is {MAXIMUM_BRANCHES}"
+        raise WJoinError("WJ306", message, span=condition.span)
 
 
 def window_graph(
@@ -97,24 +154,22 @@ def window_graph(
     must_connect: bool,
     timeless: Collection[int] = (),
     static: Collection[int] = (),
-    also: Sequence[Edge] = (),
 ) -> WindowGraph:
     """Return the completed graph of a window condition, None for no windows.
 
     Of the streams ``timeless`` nothing is bounded; ``static`` are tables beside streams. ``must_connect``
-    asks for an error where a branch leaves streams unconnected. ``also``: bounds that every branch has.
-    Raises WJ110, WJ201, WJ212 and WJ301 to WJ306.
+    asks for an error where a branch leaves streams unconnected. Raises WJ110, WJ201, WJ212 and
+    WJ301 to WJ306.
     """
     reader = _Reader(tuple(names), kind, parameters, frozenset(timeless))
-    if condition is not None and (alternatives := _count(condition)) > MAXIMUM_BRANCHES:
-        message = f"the window condition has {alternatives} alternatives; the limit is {MAXIMUM_BRANCHES}"
-        raise WJoinError("WJ306", message, span=condition.span)
+    if condition is not None:
+        _refuse_many(condition)
     branches: list[Branch] = []
     first_error: WJoinError | None = None
     contradictory = 0
     conjunctions = [()] if condition is None else reader.alternatives(condition)
     for terms in conjunctions:
-        edges = (*(each for each in terms if isinstance(each, Edge)), *also)
+        edges = tuple(each for each in terms if isinstance(each, Edge))
         counted = tuple(dict.fromkeys(each for each in terms if isinstance(each, RowsTerm)))
         if must_connect and condition is not None and not _ends_by_count(counted, names, timeless):
             which = "an alternative of " if conjunctions[1:] else ""
@@ -122,12 +177,12 @@ def window_graph(
         cycle = negative_cycle(edges, len(names))
         if cycle:
             contradictory += 1
-            first_error = first_error or _contradiction(cycle, names, kind)
+            first_error = first_error or contradiction(cycle, names, kind)
         else:
             branches.append(replace(close(edges, len(names)), counted=counted))
     if not branches and first_error is not None:
         raise first_error
-    kept = _without_included(branches)
+    kept = without_included(branches)
     return WindowGraph(tuple(names), kind, kept, hull([branch.windows for branch in kept]), contradictory)
 
 
@@ -188,6 +243,8 @@ class _Reader:
     kind: TimeKind
     parameters: Mapping[str, object]
     timeless: frozenset[int]
+    empty: bool = False
+    """Whether a window may be one in which nothing can be."""
 
     def alternatives(self, condition: syntax.WindowCondition) -> list[tuple[Edge | RowsTerm, ...]]:
         """Return the disjunctive normal form: the edges and the windows of rows of each conjunction."""
@@ -255,9 +312,11 @@ class _Reader:
         self, ends: tuple[int, int], low: syntax.Duration, high: syntax.Duration, span: Span
     ) -> tuple[Edge, ...]:
         least, greatest = (duration_value(bound, self.kind, self.parameters) for bound in (low, high))
-        if least > greatest:
+        if least > greatest and not self.empty:
             shown = f"{human(least, self.kind)} is above {human(greatest, self.kind)}"
-            raise WJoinError("WJ110", f"the window is empty: {shown}", span=low.span.cover(high.span))
+            remedy = "write the smaller bound first; both are bounds on the second stream minus the first"
+            message = f"the window is empty: {shown}"
+            raise WJoinError("WJ110", message, span=low.span.cover(high.span), help=remedy)
         return self._between(ends, least, greatest, span)
 
     def _between(self, ends: tuple[int, int], low: int, high: int, span: Span) -> tuple[Edge, ...]:
@@ -361,7 +420,8 @@ def _entry(entered: Sequence[Edge | None], place: int) -> Edge:
     return edge
 
 
-def _contradiction(cycle: Sequence[Edge], names: Sequence[str], kind: TimeKind) -> WJoinError:
+def contradiction(cycle: Sequence[Edge], names: Sequence[str], kind: TimeKind) -> WJoinError:
+    """Return the error about bounds that no tuple can keep."""
     steps = [f"{names[edge.target]} - {names[edge.source]} <= {human(edge.bound, kind)}" for edge in cycle]
     route = " -> ".join([*(names[edge.source] for edge in cycle), names[cycle[0].source]])
     total = human(sum(edge.bound for edge in cycle), kind)
@@ -413,7 +473,7 @@ def _part_of(part: Sequence[int], number: int) -> list[int]:
     return [each for each, other in enumerate(part) if other == part[number]]
 
 
-def _without_included(branches: Sequence[Branch]) -> tuple[Branch, ...]:
+def without_included(branches: Sequence[Branch]) -> tuple[Branch, ...]:
     """Drop branches whose every tuple satisfies another branch; the first of equal ones stays."""
     kept: list[Branch] = []
     for number, branch in enumerate(branches):

@@ -17,7 +17,8 @@ from wjoin.executor.state.writing import Cutting
 from wjoin.executor.step import Made, StageLogic
 from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.parts.kernels.runs import int64_view
-from wjoin.planner.plan.block_columns import time_name
+from wjoin.parts.routes.route import Role
+from wjoin.planner.plan.block_columns import stored_column, time_name
 from wjoin.planner.plan.counting import goes_by_key
 from wjoin.planner.plan.edges import reached_by
 from wjoin.planner.plan.physical import PhysicalPlan
@@ -101,7 +102,13 @@ class LocalWorkers:
         absent: Mapping[str, pa.Scalar] | None = None,
     ) -> None:
         self._plan = plan
-        self._absent = absent or {}
+        conditions = (
+            stored_column(plan, stream, place).name
+            for stream, scan in enumerate(plan.streams)
+            for place, column in enumerate(scan.columns)
+            if column.type == "boolean"
+        )
+        self._absent = {**dict.fromkeys(conditions, pa.scalar(None, pa.bool_())), **(absent or {})}
         self._whole = whole
         self.loads: list[list[Load]] = []
         self._stages: list[list[_Worker]] = []
@@ -171,6 +178,8 @@ class LocalWorkers:
                 whole = self._whole and source.stage is None
                 for block in new:
                     for worker, rows, role in router.parts(block, whole=whole):
+                        if source.stage is None and "false" in self._plan.streams[source.members[0]].meets:
+                            role = Role.ALONE
                         filled = workers[worker].logic.lacking.filled(place, rows)
                         arrivals[worker].blocks[place].append((role, filled))
             made: list[Made] = []

@@ -135,6 +135,101 @@ STATEMENTS = {
             JOIN LATERAL (SELECT * FROM three C WHERE B.k = C.k AND C.v >= A.v AND {BC_ON}
                ORDER BY C.n, k NULLS FIRST, j, v NULLS FIRST, s LIMIT 1) C ON true""",
     ),
+    "asof beside others": (
+        f"""SELECT A.n AS a, B.n AS b, C.n AS c FROM one A LEFT JOIN two B ON A.k = B.k AND A.j = B.j
+            LEFT ASOF JOIN three C MATCH_CONDITION ((A.n >= (C.n))) ON A.k = C.k
+            {AB} AND WINDOW (A, C) = 6""",
+        f"""SELECT A.n, B.n, C.n FROM one A LEFT JOIN two B ON A.k = B.k AND A.j = B.j AND {AB_ON}
+            LEFT JOIN LATERAL (SELECT * FROM three C WHERE A.k = C.k AND A.n - C.n BETWEEN 0 AND 6
+               ORDER BY C.n DESC, k NULLS FIRST, j, v NULLS FIRST, s LIMIT 1) C ON true""",
+    ),
+    "asof before others": (
+        f"""SELECT A.n AS a, B.n AS b, C.n AS c FROM one A
+            ASOF JOIN two B MATCH_CONDITION (A.n <= B.n) ON A.k = B.k AND A.j = B.j
+            RIGHT JOIN three C ON B.k = C.k AND B.j = C.j {AB} AND {BC}""",
+        f"""SELECT A.n, B.n, C.n FROM (one A
+            JOIN LATERAL (SELECT * FROM two B WHERE A.k = B.k AND A.j = B.j AND B.n - A.n BETWEEN 0 AND 5
+               ORDER BY B.n, k NULLS FIRST, j, v NULLS FIRST, s LIMIT 1) B ON true)
+            RIGHT JOIN three C ON B.k = C.k AND B.j = C.j AND {BC_ON}""",
+    ),
+    # A row that meets none of B may have a partner in C.
+    "one side": (
+        f"""SELECT A.n AS a, B.n AS b, C.n AS c FROM one A LEFT JOIN two B ON A.k = B.k AND A.v > 4
+            LEFT JOIN three C ON A.k = C.k AND A.j = C.j {AB} AND {AC}""",
+        f"""SELECT A.n, B.n, C.n FROM one A LEFT JOIN two B ON A.k = B.k AND A.v > 4 AND {AB_ON}
+            LEFT JOIN three C ON A.k = C.k AND A.j = C.j AND {AC_ON}""",
+    ),
+    # Nothing can be inside the windows of one join, and the others go on.
+    "empty": (
+        f"""SELECT A.n AS a, B.n AS b, C.s FROM one A LEFT JOIN two B ON A.k = B.k
+            LEFT JOIN three C ON A.k = C.k AND A.j = C.j {AB} AND WINDOW (A, C) BETWEEN 5 AND 1""",
+        f"""SELECT A.n, B.n, C.s FROM one A LEFT JOIN two B ON A.k = B.k AND {AB_ON}
+            LEFT JOIN three C ON A.k = C.k AND false""",
+    ),
+    "empty first": (
+        f"""SELECT A.n AS a, B.n AS b, C.s FROM one A LEFT JOIN two B ON A.k = B.k
+            LEFT JOIN three C ON A.k = C.k AND A.j = C.j
+            WINDOW (A, B) = 1 AND WINDOW (A, B) BETWEEN 4 AND 9 AND {AC}""",
+        f"""SELECT A.n, B.n, C.s FROM one A LEFT JOIN two B ON A.k = B.k AND false
+            LEFT JOIN three C ON A.k = C.k AND A.j = C.j AND {AC_ON}""",
+    ),
+    "or": (
+        """SELECT A.n AS a, B.n AS b, C.n AS c FROM one A LEFT JOIN two B ON A.k = B.k
+            LEFT JOIN three C ON B.k = C.k AND B.j = C.j
+            (WINDOW (A, B) BETWEEN -2 AND 0 OR WINDOW (A, B) BETWEEN 3 AND 5)
+            AND (WINDOW (A, C) = 1 OR (DWINDOW (A, B) = 4 AND DWINDOW (C, B) = 8))""",
+        """SELECT A.n, B.n, C.n FROM one A
+            LEFT JOIN two B ON A.k = B.k AND (B.n - A.n BETWEEN -2 AND 0 OR B.n - A.n BETWEEN 3 AND 5)
+            LEFT JOIN three C ON B.k = C.k AND B.j = C.j
+            AND (abs(C.n - A.n) <= 1 OR (B.n - A.n BETWEEN 0 AND 4 AND B.n - C.n BETWEEN 0 AND 8))""",
+    ),
+    "or of a base": (
+        """SELECT A.n AS a, B.n AS b, C.n AS c FROM one A JOIN two B ON A.k = B.k AND A.j = B.j
+            ANTI JOIN three D ON A.k = D.k AND D.v > 6 LEFT JOIN three C ON A.k = C.k
+            (WINDOW (A, B) = 1 OR WINDOW (A, B) BETWEEN 4 AND 9) AND WINDOW (A, D) = 2
+            AND (WINDOW (A, C) = 1 OR (DWINDOW (B, C) = 3 AND DWINDOW (A, B) = 5))""",
+        """SELECT A.n, B.n, C.n FROM (one A JOIN two B ON A.k = B.k AND A.j = B.j
+            AND (abs(B.n - A.n) <= 1 OR B.n - A.n BETWEEN 4 AND 9))
+            LEFT JOIN three C ON A.k = C.k
+            AND (abs(C.n - A.n) <= 1 OR (C.n - B.n BETWEEN 0 AND 3 AND B.n - A.n BETWEEN 0 AND 5))
+            WHERE NOT EXISTS (SELECT * FROM three D WHERE A.k = D.k AND D.v > 6 AND abs(D.n - A.n) <= 2)""",
+    ),
+    "asof or": (
+        """SELECT A.n AS a, B.n AS b, C.n AS c FROM one A JOIN two B ON A.k = B.k AND A.j = B.j
+            LEFT ASOF JOIN three C MATCH_CONDITION (B.n <= C.n) ON B.k = C.k
+            WINDOW (A, B) = 4 AND (DWINDOW (A, C) = 1 OR WINDOW (B, C) BETWEEN 3 AND 6)""",
+        """SELECT A.n, B.n, C.n FROM one A JOIN two B ON A.k = B.k AND A.j = B.j AND abs(B.n - A.n) <= 4
+            LEFT JOIN LATERAL (SELECT * FROM three C WHERE B.k = C.k AND B.n <= C.n
+               AND (C.n - A.n BETWEEN 0 AND 1 OR C.n - B.n BETWEEN 3 AND 6)
+               ORDER BY C.n, k NULLS FIRST, j, v NULLS FIRST, s LIMIT 1) C ON true""",
+    ),
+    # A row of A without such a pair, and the pairs with it.
+    "nested": (
+        f"""SELECT A.n AS a, B.n AS b, C.n AS c, C.s AS u FROM one A
+            LEFT JOIN (two B JOIN three C ON B.k = C.k AND B.j = C.j) ON A.k = B.k AND C.v > 1
+            {AB} AND {BC} AND WINDOW (A, C) = 6""",
+        f"""SELECT A.n, B.n, C.n, C.s FROM one A
+            LEFT JOIN (two B JOIN three C ON B.k = C.k AND B.j = C.j AND {BC_ON})
+            ON A.k = B.k AND C.v > 1 AND {AB_ON} AND abs(C.n - A.n) <= 6""",
+    ),
+    "nested twice": (
+        f"""SELECT A.n AS a, B.n AS b, C.n AS c, D.n AS d FROM (one A
+            RIGHT JOIN (two B LEFT JOIN three C ON B.k = C.k AND B.j = C.j) ON A.k = B.k AND A.s = B.s)
+            FULL JOIN (one D) ON A.j = D.j AND A.k = D.k
+            {AB} AND {BC} AND WINDOW (A, D) = 2""",
+        f"""SELECT A.n, B.n, C.n, D.n FROM (one A
+            RIGHT JOIN (two B LEFT JOIN three C ON B.k = C.k AND B.j = C.j AND {BC_ON})
+                ON A.k = B.k AND A.s = B.s AND {AB_ON})
+            FULL JOIN one D ON A.j = D.j AND A.k = D.k
+            AND abs(D.n - A.n) <= 2""",
+    ),
+    "nested using": (
+        f"""SELECT k, A.n AS a, B.j, C.n AS c FROM one A LEFT JOIN (two B JOIN three C USING (k, j)) USING (k)
+            {AB} AND {BC}""",
+        f"""SELECT A.k, A.n, B.j, C.n FROM one A
+            LEFT JOIN (two B JOIN three C ON B.k = C.k AND B.j = C.j AND {BC_ON})
+            ON A.k = B.k AND {AB_ON}""",
+    ),
     "four": (
         f"""SELECT A.n AS a, B.n AS b, C.n AS c, D.s FROM one A LEFT JOIN two B ON A.k = B.k AND A.j = B.j
             LEFT JOIN three C ON A.k = C.k AND A.j = C.j LEFT JOIN one D ON B.k = D.k AND C.k = D.k
