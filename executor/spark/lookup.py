@@ -88,7 +88,7 @@ def _conditions(plan: PhysicalPlan, output: Output, join: StaticJoin, joined: Se
     yield from bounds(plan, join.windows or plan.windows, [join.stream], joined)
     if join.alternatives:
         yield one_alternative(plan, join.alternatives)
-    if output.windows and join is plan.lookups[-1]:
+    if output.windows and join.windows is None and join is plan.lookups[-1]:
         yield one_alternative(plan, output.windows)
 
 

@@ -30,7 +30,7 @@ from wjoin.planner.shape.decompose import Decomposition, joined_with
 from wjoin.planner.shape.join_keys import EqualityClass
 from wjoin.planner.shape.scans import ScanBuilder
 from wjoin.planner.shape.stages import CheckedLink, can_decide, check_of, equal_parts
-from wjoin.planner.shape.tree_windows import TreeWindows, bounds_between, closed, ends, named_in
+from wjoin.planner.shape.tree_windows import TreeWindows, bounds_between, closed, ends, named_in, together
 from wjoin.planner.text.edits import Edit, apply_edits
 from wjoin.planner.text.literals import literal
 from wjoin.planner.text.scope import StreamColumn
@@ -157,6 +157,12 @@ def graph_of(graph: WindowGraph, tree: JoinTree) -> WindowGraph:
     """
     if not graph.joins:
         return graph
+    first, *others = graph.joins
+    if len(first) > 1 and not tree.staged.joins:
+        # The stages are those of the inner joins, and the alternatives theirs.
+        parts = [graph_of(replace(graph, joins=((each,), *others)), tree) for each in first]
+        branches = tuple(each.branches[0] for each in parts)
+        return replace(graph, branches=branches, windows=hull([each.windows for each in branches]))
     numbers = range(len(graph.names))
     (branch,) = graph.branches
     found = {}
@@ -165,7 +171,8 @@ def graph_of(graph: WindowGraph, tree: JoinTree) -> WindowGraph:
         found[pair] = closed(_edges(graph, *tree.there(pair, joins)), len(numbers))
     bounds = Windows.of([[found[i, j].windows.between(i, j) for j in numbers] for i in numbers])
     paths = tuple(tuple(found[i, j].paths[i][j] for j in numbers) for i in numbers)
-    return replace(graph, branches=(replace(branch, windows=bounds, paths=paths),), windows=bounds)
+    branch = replace(branch, given=together(graph.joins), windows=bounds, paths=paths)
+    return replace(graph, branches=(branch,), windows=bounds)
 
 
 def _edges(graph: WindowGraph, streams: Collection[int], matched: Collection[int]) -> tuple[Edge, ...]:
@@ -241,9 +248,14 @@ def later_stages(
                 windows=_windows(graph, tree, number),
                 asked=tree.there(join.asked, number)[0],
                 gates=tuple(_gates(planning, number, scans)),
+            )
+        made.append(
+            replace(
+                stage,
+                lags=tuple(_lags(graph, tree, number)),
                 alternatives=chosen_windows(graph, number),
             )
-        made.append(replace(stage, lags=tuple(_lags(graph, tree, number))))
+        )
     return tuple(made)
 
 

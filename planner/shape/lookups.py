@@ -9,7 +9,7 @@ from wjoin.planner.request import Planning
 from wjoin.planner.shape.join_keys import EqualityClass, KeyPart
 from wjoin.planner.shape.later_joins import chosen_windows, with_values
 from wjoin.planner.text.scope import StreamColumn
-from wjoin.planner.windows.bounds import Windows
+from wjoin.planner.windows.bounds import Windows, hull
 from wjoin.planner.windows.window_graph import WindowGraph
 
 Lookup = tuple[StaticJoin, tuple[StreamColumn, ...]]
@@ -68,19 +68,19 @@ def tree_lookups(planning: Planning) -> tuple[Lookup, ...]:
                 *(with_values(each.text, planning.request.parameters) for each in others),
             ),
             join.kind,
-            _given_windows(planning.graph, join),
+            _given_windows(planning.graph, join, number),
             chosen_windows(planning.graph, number),
         )
         found.append((made, tuple(columns)))
     return tuple(found)
 
 
-def _given_windows(graph: WindowGraph, join: LaterJoin) -> Windows | None:
+def _given_windows(graph: WindowGraph, join: LaterJoin, number: int) -> Windows | None:
     """Return the windows that are conditions of a join; None for all of the alternatives of two streams."""
-    if graph.alternatives:
+    if graph.alternatives and not graph.joins:
         return None
     numbers = range(len(graph.names))
-    given = graph.branches[0].given
+    given = hull(graph.joins[number + 1]) if graph.joins else graph.branches[0].given
 
     def bound(first: int, second: int) -> int | None:
         pair = {first, second}

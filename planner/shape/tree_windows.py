@@ -114,10 +114,7 @@ class TreeWindows:
         of_joins = tuple(tuple(each.given for each in own) for own in found)
         if size == 2:
             return tree, self._of_two(found[-1], left_out)
-        given = Windows.of(
-            [_tightest([hull(own).between(i, j) for own in of_joins]) for j in range(size)]
-            for i in range(size)
-        )
+        given = together(of_joins)
         branch = Branch(given, given, ((),), self.given.counted)
         return tree, WindowGraph(self.names, self.kind, (branch,), given, left_out, of_joins)
 
@@ -145,6 +142,13 @@ class TreeWindows:
         """Where bounds are written."""
         written = chain(self.given.bounds, *chain(*self.given.choices))
         return {_key(each): each.span for each in written}
+
+
+def together(joins: Sequence[Sequence[Windows]]) -> Windows:
+    """Return the windows that results of all joins keep, as they are written; of each join the hull."""
+    hulls = [hull(own) for own in joins]
+    numbers = range(hulls[0].size)
+    return Windows.of([[_tightest([each.between(i, j) for each in hulls]) for j in numbers] for i in numbers])
 
 
 def bounds_between(windows: Windows, streams: Collection[int]) -> Iterator[Edge]:

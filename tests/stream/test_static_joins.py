@@ -30,6 +30,25 @@ STATEMENTS = {
         """SELECT A.n, V.t, greatest(A.n, V.m), greatest(A.n, V.m) - least(A.n, V.m) FROM one A
            LEFT JOIN dated V ON A.k = V.k AND V.w > 2 AND A.v <> 3 AND V.m - A.n BETWEEN -2 AND 4""",
     ),
+    "or": (
+        """SELECT A.n AS a, B.n AS b, V.t, D.w FROM one A, two B
+            LEFT JOIN dated V ON A.k = V.k LEFT JOIN dim D ON B.v = D.x
+            (WINDOW (A, B) = 1 OR WINDOW (A, B) BETWEEN 4 AND 5)
+            AND (WINDOW (A, V) BETWEEN -2 AND 0 OR WINDOW (B, V) BETWEEN 3 AND 4)
+            WHERE A.k = B.k AND A.j = B.j""",
+        """SELECT A.n, B.n, V.t, D.w FROM (one A JOIN two B ON A.k = B.k AND A.j = B.j
+            AND (abs(B.n - A.n) <= 1 OR B.n - A.n BETWEEN 4 AND 5))
+            LEFT JOIN dated V ON A.k = V.k AND (V.m - A.n BETWEEN -2 AND 0 OR V.m - B.n BETWEEN 3 AND 4)
+            LEFT JOIN dim D ON B.v = D.x""",
+    ),
+    "or of a left join": (
+        """SELECT A.n AS a, B.n AS b, V.t FROM one A LEFT JOIN two B ON A.k = B.k AND A.j = B.j
+            LEFT JOIN dated V ON A.k = V.k (WINDOW (A, B) = 1 OR WINDOW (A, B) BETWEEN 4 AND 5)
+            AND WINDOW (A, V) BETWEEN 3 AND 2""",
+        """SELECT A.n, B.n, V.t FROM one A LEFT JOIN two B ON A.k = B.k AND A.j = B.j
+            AND (abs(B.n - A.n) <= 1 OR B.n - A.n BETWEEN 4 AND 5)
+            LEFT JOIN dated V ON false""",
+    ),
     "left": (
         f"""SELECT A.n AS a, B.n AS b, D.t FROM one A, two B
             LEFT JOIN dim D ON A.v = D.x AND D.w > 3 AND B.v <> 4
