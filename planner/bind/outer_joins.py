@@ -155,6 +155,10 @@ def _refuse_unsupported(text: str, sources: Sequence[ScopeItem], block: SelectBl
         return
     before = sources[: join.item]
     if any(comma_between(text, *pair) for pair in pairwise(before)):
+        if sources[join.item].item.turned:
+            message = "joins in parentheses on the right side of a join follow a comma"
+            first = sources[0].name
+            raise WJoinError("WJ107", message, span=span, help=f"list {first} after them: FROM … , … {first}")
         message = f"{kind.words} follows a comma, and so joins only what comes after it"
         raise WJoinError("WJ107", message, span=span, help="write JOIN in the place of the comma")
 
