@@ -151,7 +151,7 @@ def _one_after_another(left: list[_Step], right: list[_Step], kind: JoinKind, sa
 
 def _operand(code: Code, start: int, end: int) -> tuple[list[_Step], int]:
     """Return a relation, or joins in parentheses, and the place after it."""
-    if code.mark(start) != "(" or start >= end or not _holds_joins(code, start):
+    if code.mark(start) != "(" or start >= end or not holds_joins(code, start):
         item, place = _item(code, start, end)
         return [_Step(item)], place
     close = code.after(start) - 1
@@ -168,7 +168,7 @@ def _operand(code: Code, start: int, end: int) -> tuple[list[_Step], int]:
     return steps, close + 1
 
 
-def _holds_joins(code: Code, opening: int) -> bool:
+def holds_joins(code: Code, opening: int) -> bool:
     """Return whether parentheses in FROM hold relations, and are no subquery."""
     inside, close = opening + 1, code.partner[opening]
     while code.mark(inside) == "(" and code.after(inside) == close:

@@ -5,7 +5,14 @@ from typing import NamedTuple
 
 from wjoin.grammar.clauses import SyntaxSlip, read_clause
 from wjoin.grammar.errors import WJoinError
-from wjoin.grammar.from_list import MATCH_CONDITION, Sources, is_lateral_view, read_laterals, read_sources
+from wjoin.grammar.from_list import (
+    MATCH_CONDITION,
+    Sources,
+    holds_joins,
+    is_lateral_view,
+    read_laterals,
+    read_sources,
+)
 from wjoin.grammar.hints import read_hints
 from wjoin.grammar.lookahead import CLAUSE_WORDS, has_shape, is_strong, names_window, starts_clause
 from wjoin.grammar.nesting import QUERY_WORDS, Code
@@ -163,8 +170,17 @@ def _is_tail(code: Code, place: int) -> bool:
 
 def has_asof(code: Code, parts: Parts) -> bool:
     """Return whether the FROM list of a SELECT has an ASOF JOIN with a MATCH_CONDITION."""
-    words = [code.word(place) for place in code.level(parts.from_, parts.sources_end)]
-    return MATCH_CONDITION in words and ("ASOF", "JOIN") in pairwise(words)
+    return _joins_asof(code, parts.from_, parts.sources_end)
+
+
+def _joins_asof(code: Code, start: int, end: int) -> bool:
+    """Return whether an ASOF JOIN stands between two places, joins in parentheses there included."""
+    places = [*code.level(start, end)]
+    words = [code.word(place) for place in places]
+    if MATCH_CONDITION in words and ("ASOF", "JOIN") in pairwise(words):
+        return True
+    inside = (place for place in places if code.mark(place) == "(" and holds_joins(code, place))
+    return any(_joins_asof(code, place + 1, code.after(place) - 1) for place in inside)
 
 
 def read_block(

@@ -308,6 +308,11 @@ def test_joins_in_parentheses(sources: str, items: str) -> None:
     assert ", ".join(shown) == items
 
 
+def test_an_asof_join_in_parentheses_needs_no_window() -> None:
+    found = block("SELECT * FROM (A ASOF JOIN B MATCH_CONDITION (A.t >= B.t) ON p) LEFT JOIN C ON q")
+    assert [each.kind for each in found.items] == [JoinKind.INNER, JoinKind.ASOF, JoinKind.LEFT]
+
+
 def test_natural_joins() -> None:
     text = "SELECT * FROM A NATURAL JOIN B natural left outer join C NATURAL ANTI JOIN D WINDOW = 1"
     found = block(text)
