@@ -1,10 +1,11 @@
 """Windows of rows: results that wait until it is known how many rows are later than theirs.
 
-The times of all rows of a stream whose rows are counted come to the workers that make its results: those that
-WHERE removes, too, and without any other column. They are kept as *ticks*, each time once with the number of
-its rows; by key where rows are counted by key. A result is inside a window once the stream's watermark has
-passed its latest time and too few later rows have come, and outside once enough have. Until then it waits in
-the state with all its columns, in the order of its latest time.
+The times of all rows of a stream whose rows are counted come to the workers of its stage, and of those after
+it: those that WHERE removes, too, and without any other column. They are kept as *ticks*, each time once with
+the number of its rows; by key where rows are counted by key. A result is inside a window once the stream's
+watermark has passed its latest time and too few later rows have come, and outside once enough have. Until
+then it waits in the state of the last stage with all its columns, in the order of its latest time. Earlier
+stages drop what is outside already: what is joined with it can only make it later.
 """
 
 import itertools
@@ -35,13 +36,21 @@ from wjoin.parts.kernels.runs import (
 )
 from wjoin.parts.routes.hash_route import HashRoute
 from wjoin.planner.plan.block_columns import counted_name, time_name
-from wjoin.planner.plan.counting import ends_by_count, ends_in_time, key_columns
+from wjoin.planner.plan.counting import (
+    ends_by_count,
+    ends_in_time,
+    goes_by,
+    key_columns,
+    key_parts,
+    windows_at,
+)
+from wjoin.planner.plan.edges import destinations
 from wjoin.planner.plan.physical import CountedWindow, PhysicalPlan, Retention
 
 Marks = Mapping[int, int | None]
 """The watermarks of streams, None before the first row."""
 
-_CODE, _TIME, _ROWS = "code", "time", "rows"
+_TIME, _ROWS = "time", "rows"
 
 _LATEST = "latest"
 """The column of results that wait with their latest time."""
@@ -59,30 +68,59 @@ def told_ticks(plan: PhysicalPlan, number: int, read: pa.RecordBatch, times: pa.
     columns, counts = {_TIME: times}, pc.is_valid(times)
     if window.condition:
         counts = pc.and_(counts, pc.fill_null(read.column(counted_name(number)), False))
-    if window.key is not None:
-        code = plan.streams[window.stream].codes[window.key]
-        columns[_CODE] = integers(read.column(counted_name(number, 0)))
-        counts = pc.and_(counts, pc.is_valid(columns[_CODE]))
-        for place in range(0 if code.exact else len(code.expressions)):
-            columns[_value(place)] = stable(read.column(counted_name(number, place + 1)))
+    for place, (_, value) in enumerate(key_parts(plan, window)):
+        column = read.column(counted_name(number, place))
+        columns[_part(place)] = integers(column) if value is None else stable(column)
+        if value is None:
+            counts = pc.and_(counts, pc.is_valid(column))
     ones = pa.array(np.ones(len(times), np.int64))
     return _together(pa.RecordBatch.from_pydict({**columns, _ROWS: ones}).filter(counts))
 
 
 def shares(
-    ticks: pa.RecordBatch, workers: Sequence[int], *, by_key: bool
+    plan: PhysicalPlan, number: int, ticks: pa.RecordBatch, workers: Sequence[int], code: int | None
 ) -> Iterator[tuple[Sequence[int], pa.RecordBatch]]:
-    """Yield ticks with the workers that need them: all, or ``by_key`` the one that has the rows of a key."""
-    if not by_key:
+    """Yield the ticks of the window with a number, with the workers of a stage that need them.
+
+    All need them, but where they go by a ``code`` of the key the one that has the rows of that key
+    (``counting.goes_by``).
+    """
+    if code is None:
         yield workers, ticks
         return
-    codes, times = (int64_view(ticks.column(name)) for name in (_CODE, _TIME))
+    parts = [place for place, (_, value) in enumerate(key_parts(plan, plan.counted[number])) if value is None]
+    codes, times = (int64_view(ticks.column(name)) for name in (_part(parts[code]), _TIME))
     for share in HashRoute().shares(codes, times, len(workers), None):
         yield [workers[share.worker]], ticks if share.rows is None else ticks.take(pa.array(share.rows))
 
 
-def _value(place: int) -> str:
-    return f"value{place}"
+def passed_on(
+    plan: PhysicalPlan,
+    stage: int,
+    place: int,
+    told: Mapping[int, Sequence[pa.RecordBatch]],
+    workers: Sequence[int],
+) -> Iterator[tuple[int, Sequence[int], pa.RecordBatch]]:
+    """Yield the ticks that the worker of a stage at a ``place`` among its workers passes on to the next one.
+
+    ``told`` are those that it has been told, ``workers`` those of the next stage. Yields the number of a
+    window, the workers, and ticks for them.
+    """
+    next_stage = None if not told else destinations(plan, stage)[0]
+    if next_stage is None:
+        return
+    for number, pieces in told.items():
+        window = plan.counted[number]
+        # What all workers of a stage know the first one passes on.
+        if place > 0 and goes_by(plan, stage, window) is None:
+            continue
+        code = goes_by(plan, next_stage[0], window)
+        for each in pieces:
+            yield from ((number, *share) for share in shares(plan, number, each, workers, code))
+
+
+def _part(place: int) -> str:
+    return f"key{place}"
 
 
 def _together(ticks: pa.RecordBatch) -> pa.RecordBatch:
@@ -114,37 +152,43 @@ class Ticks:
         return times[order], np.concatenate([[0], np.cumsum(counts[order])])
 
 
-def all_ticks(plan: PhysicalPlan, told: Mapping[int, Sequence[pa.RecordBatch]]) -> list[Ticks]:
-    """Return the ticks of each window, of those that have come by the numbers of the windows."""
-    return [Ticks.of(told.get(number, ())) for number in range(len(plan.counted))]
+def all_ticks(
+    plan: PhysicalPlan, stage: int, told: Mapping[int, Sequence[pa.RecordBatch]]
+) -> dict[int, Ticks]:
+    """Return the ticks of the windows that a stage knows, of those that have come, by their numbers."""
+    return {number: Ticks.of(told.get(number, ())) for number in windows_at(plan, stage)}
 
 
 def decided(
-    plan: PhysicalPlan, ticks: Sequence[Ticks], rows: pa.RecordBatch, marks: Marks | None
+    plan: PhysicalPlan, stage: int, ticks: Mapping[int, Ticks], rows: pa.RecordBatch, marks: Marks | None
 ) -> tuple[BoolArray, BoolArray]:
-    """Return which results are known to be inside one of the alternatives, and which to be outside of all.
+    """Return which results of a stage are known to be inside one of the alternatives, and which to be outside
+    of all, as far as its streams go.
 
-    ``ticks`` are those of each window of rows that have come, ``marks`` how far the streams have come; None
-    where they are complete.
+    ``ticks`` are those of windows of rows that have come, by the numbers of the windows, ``marks`` how far
+    the streams have come; None where they are complete.
     """
-    times: Times = {each: int64_view(rows.column(time_name(each))) for each in plan.staged}
-    latest = _latest(rows, plan)
-    fewer: list[BoolArray] = []
-    known: list[BoolArray] = []
-    for number, (window, own) in enumerate(zip(plan.counted, ticks, strict=True)):
-        mark = None if marks is None else marks[window.stream]
-        known.append(latest < mark if mark is not None else np.full(len(latest), marks is None))
-        fewer.append(_fewer(plan, number, own, rows, times[window.stream], latest))
+    members = plan.stages[stage].members
+    times: Times = {each: int64_view(rows.column(time_name(each))) for each in members}
+    latest = _latest(times)
+    fewer: dict[int, BoolArray] = {}
+    known: dict[int, BoolArray] = {}
+    for number, own in ticks.items():
+        stream = plan.counted[number].stream
+        mark = None if marks is None else marks[stream]
+        known[number] = latest < mark if mark is not None else np.full(len(latest), marks is None)
+        fewer[number] = _fewer(plan, number, own, rows, times[stream], latest)
     inside, outside = np.zeros(len(latest), bool), np.ones(len(latest), bool)
     for windows, asked in zip(plan.branches or (None,), plan.asked, strict=True):
         near = np.ones(len(latest), bool) if windows is None else within(windows, times)
-        inside |= np.logical_and.reduce([near, *(fewer[number] & known[number] for number in asked)])
-        outside &= np.logical_or.reduce([~near, *(~fewer[number] for number in asked)])
+        own_asked = [number for number in asked if number in ticks]
+        inside |= np.logical_and.reduce([near, *(fewer[number] & known[number] for number in own_asked)])
+        outside &= np.logical_or.reduce([~near, *(~fewer[number] for number in own_asked)])
     return inside, outside
 
 
-def _latest(rows: pa.RecordBatch, plan: PhysicalPlan) -> Int64Array:
-    found: Int64Array = np.maximum.reduce([int64_view(rows.column(time_name(each))) for each in plan.staged])
+def _latest(times: Times) -> Int64Array:
+    found: Int64Array = np.maximum.reduce(list(times.values()))
     return found
 
 
@@ -161,7 +205,7 @@ def _fewer(
     ``rows`` have the keys by which they are counted: results or other rows of a block, or ticks.
     """
     window = plan.counted[number]
-    if window.key is None:
+    if not window.keys:
         at, before = ticks.by_time
         last, first = (before[np.searchsorted(at, each, side="right")] for each in (until, since))
         return np.asarray(last - first < window.rows)
@@ -186,11 +230,10 @@ def _fewer(
 
 def _keys(plan: PhysicalPlan, window: CountedWindow, rows: pa.RecordBatch) -> list[pa.Array]:
     """Return the columns with the keys by which a window counts: of ticks, or of rows of a block."""
-    names = key_columns(plan, window)
-    if names and _TIME in rows.schema.names:
-        exact = window.key is not None and plan.streams[window.stream].codes[window.key].exact
-        return [rows.column(_CODE if exact else _value(place)) for place in range(len(names))]
-    return [rows.column(name) for name in names]
+    if _TIME not in rows.schema.names:
+        return [rows.column(name) for name in key_columns(plan, window)]
+    parts = enumerate(key_parts(plan, window))
+    return [rows.column(_part(place)) for place, (code, value) in parts if code.exact or value is not None]
 
 
 def _identities(
@@ -221,13 +264,14 @@ def _numbered(left: pa.Array, right: pa.Array) -> tuple[npt.NDArray[np.int64], i
 
 @dataclass
 class Waiting:
-    """The results of a micro-batch that ask for windows of rows, and those that have waited before it.
+    """What the worker of a stage knows of windows of rows; in the last stage, the results that wait for them.
 
     ``before`` are the slices of the state: those of results that wait, then of the ticks of each window.
     ``seen`` are the event times before the micro-batch. ``after`` are the slices after it.
     """
 
     plan: PhysicalPlan
+    stage: int
     before: Sequence[tuple[Slice, ...]]
     seen: Mapping[int, int]
     store: SliceStore
@@ -235,44 +279,51 @@ class Waiting:
     spool: Spool
     after: tuple[tuple[Slice, ...], ...] = ()
     _marks: Marks = field(default_factory=dict)
-    _new: list[pa.RecordBatch | None] = field(default_factory=list)
-    _ticks: list[Ticks] = field(default_factory=list)
+    _new: dict[int, pa.RecordBatch | None] = field(default_factory=dict)
+    _ticks: dict[int, Ticks] = field(default_factory=dict)
     _found: list[pa.RecordBatch] = field(default_factory=list)
     _bytes: int = 0
 
     def begin(self, told: Mapping[int, Sequence[pa.RecordBatch]], seen: Mapping[int, int]) -> None:
         """Take the ticks that have come, by the numbers of the windows; ``seen`` are the event times after
         the micro-batch."""
-        self._marks = _marks(self.plan, seen)
-        self._new = [self._on_time(number, told.get(number, ())) for number in range(len(self.plan.counted))]
-        for slices, new in zip(self._kept, self._new, strict=True):
-            self._ticks.append(Ticks.of([*map(self.store.load, slices), *([] if new is None else [new])]))
+        self._marks = self._marks_of(seen)
+        for number, slices in self._kept.items():
+            new = self._new[number] = self._on_time(number, told.get(number, ()))
+            self._ticks[number] = Ticks.of([*map(self.store.load, slices), *([] if new is None else [new])])
 
-    def keeper(self, stream: int, keeper: Keeper) -> Keeper:
-        """Return how the rows of a stream are kept.
+    def keeper(self, members: Sequence[int], keeper: Keeper) -> Keeper:
+        """Return how the rows of an input are kept, which have these streams.
 
         Where no window in time ends that, until so many later ones have come that no result can have them.
         """
-        ends = ends_by_count(self.plan, stream)
+        others = [each for each in self._members if each not in members]
+        ends = ends_by_count(self.plan, members, others)
         # Another stream's row completes a result with one that is kept.
-        until = self._least(self._marks[other] for other in self.plan.staged if other != stream)
+        until = self._least(self._marks[other] for other in others)
         if not ends or until is None:
             return keeper
 
-        others = [each for each in self.plan.staged if each != stream]
-
         def live(run: SortedRun) -> BoolArray:
-            found, (times, *_) = np.zeros(run.rows, bool), run.times
+            found, times = np.zeros(run.rows, bool), dict(zip(members, run.times, strict=True))
             for windows, own in ends:
-                rules = [Retention(each, ((stream, windows.between(stream, each)),)) for each in others]
-                inside = kept(rules, {stream: times}, self._marks)
+                far = (tuple((n, windows.between(n, each)) for n in members) for each in others)
+                rules = [Retention(*each) for each in zip(others, far, strict=True)]
+                inside = kept(rules, times, self._marks)
                 for number in own:
-                    ticks = self._ticks[number]
-                    inside &= _fewer(self.plan, number, ticks, run.batch, times, np.full(run.rows, until))
+                    since = times[self.plan.counted[number].stream]
+                    inside &= _fewer(
+                        self.plan, number, self._ticks[number], run.batch, since, np.full(run.rows, until)
+                    )
                 found |= inside
             return found & keeper.live(run)
 
         return Keeper(keeper.shape, live, None)
+
+    def possible(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the results, of a stage before the last, that are not known to be outside."""
+        _, outside = decided(self.plan, self.stage, self._ticks, rows, self._marks)
+        return rows.filter(pa.array(~outside)) if outside.any() else rows
 
     def take(self, rows: pa.RecordBatch) -> None:
         """Take new results; beyond what is joined at once they are set down on disk."""
@@ -281,22 +332,23 @@ class Waiting:
 
     def decide(self, names: Iterator[int]) -> Iterator[pa.RecordBatch]:
         """Yield the results that are known to be inside; ``names`` are those for new slices."""
-        marks, ticks = self._marks, self._ticks
+        judged = partial(decided, self.plan, self.stage, self._ticks)
+        marks = self._marks
         waiting = self.before[0] if self.before else ()
         rest: list[pa.RecordBatch] = []
         for rows in self._found:
-            inside, outside = decided(self.plan, ticks, rows, marks)
+            inside, outside = judged(rows, marks)
             yield from _some(rows, inside)
             rest += _some(rows, ~inside & ~outside)
         left: list[pa.RecordBatch] = []
         fresh = _WAITING.sort(self._dated(concatenate(rest))) if rest else None
 
         def live(run: SortedRun) -> BoolArray:
-            inside, outside = decided(self.plan, ticks, run.batch, marks)
+            inside, outside = judged(run.batch, marks)
             return ~inside & ~outside
 
         def leaving(run: SortedRun) -> None:
-            inside, _ = decided(self.plan, ticks, run.batch, marks)
+            inside, _ = judged(run.batch, marks)
             # All that has waited may leave at once.
             left.extend(map(self.spool.put, _some(run.batch.drop_columns([_LATEST]), inside)))
 
@@ -304,20 +356,28 @@ class Waiting:
         change = maintain(waiting, fresh, _WAITING, load, live, self._settled(marks), self.cutting, leaving)
         yield from left
         groups = [self._written(change.stay, change.write, change.remove, _WAITING, names)]
-        groups += [self._kept_ticks(number, groups[0], names) for number in range(len(ticks))]
+        groups += [self._kept_ticks(number, groups[0], names) for number in self._ticks]
         self.after = tuple(groups)
 
     @property
-    def _kept(self) -> Sequence[tuple[Slice, ...]]:
-        """The slices of the ticks of each window."""
-        return self.before[1:] or ((),) * len(self.plan.counted)
+    def _members(self) -> Sequence[int]:
+        return self.plan.stages[self.stage].members
+
+    @property
+    def _kept(self) -> dict[int, tuple[Slice, ...]]:
+        """The slices of the ticks of each window, by its number."""
+        numbers = windows_at(self.plan, self.stage)
+        return dict(zip(numbers, self.before[1:] or ((),) * len(numbers), strict=True))
+
+    def _marks_of(self, seen: Mapping[int, int]) -> Marks:
+        return {each: watermark(seen.get(each), self.plan.streams[each].delay) for each in self._members}
 
     def _on_time(self, number: int, told: Sequence[pa.RecordBatch]) -> pa.RecordBatch | None:
         """Return the new ticks of a window without those of late rows, None where there are none."""
         if not told:
             return None
         ticks = concatenate(list(told))
-        mark = _marks(self.plan, self.seen)[self.plan.counted[number].stream]
+        mark = self._marks_of(self.seen)[self.plan.counted[number].stream]
         if mark is not None:
             ticks = ticks.filter(pa.array(int64_view(ticks.column(_TIME)) >= mark))
         return _together(ticks)
@@ -326,13 +386,14 @@ class Waiting:
         return read_slice(each, shape, self.store)
 
     def _dated(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        return rows.append_column(_LATEST, pa.array(_latest(rows, self.plan)))
+        times = {each: int64_view(rows.column(time_name(each))) for each in self._members}
+        return rows.append_column(_LATEST, pa.array(_latest(times)))
 
     def _settled(self, marks: Marks) -> int | None:
         """Return from which latest time on no result is known to be inside; None where that is not known."""
         if len(self.plan.asked) > 1:
             return None
-        own = [marks[self.plan.counted[number].stream] for number in self.plan.asked[0]]
+        own = [marks.get(self.plan.counted[number].stream) for number in self.plan.asked[0]]
         known = [mark for mark in own if mark is not None]
         return min(known) if len(known) == len(own) else LEAST
 
@@ -342,7 +403,7 @@ class Waiting:
         A row of it is in no result to come that is older than all that may still come, less how far these may
         be from it; in a result that waits it is no older than the latest time, less the same.
         """
-        far = {other: self.plan.windows.between(stream, other) or 0 for other in self.plan.staged}
+        far = {other: self.plan.windows.between(stream, other) or 0 for other in self._members}
         marks = [None if mark is None else mark - far[other] for other, mark in self._marks.items()]
         return self._least([*marks, *(each.earliest - max(far.values()) for each in waiting)])
 
@@ -356,7 +417,8 @@ class Waiting:
         """Return the slices of the ticks of a window after the micro-batch."""
         stream, new = self.plan.counted[number].stream, self._new[number]
         until = self._least([*self._marks.values(), *(each.earliest for each in waiting)])
-        first = self._needed(stream, waiting) if ends_in_time(self.plan, stream) else None
+        ends = ends_in_time(self.plan.windows, (stream,), self._members)
+        first = self._needed(stream, waiting) if ends else None
         live, settled = partial(self._counts, number, until, first), LEAST if until is None else None
         fresh = None if new is None or new.num_rows == 0 else _TICKS.sort(new)
         change = maintain(
@@ -387,10 +449,6 @@ class Waiting:
             self.store.remove(each)
         wrote = (write_slices(self.store, names, shape, run, self.cutting) for run in write)
         return (*stay, *itertools.chain(*wrote))
-
-
-def _marks(plan: PhysicalPlan, seen: Mapping[int, int]) -> dict[int, int | None]:
-    return {each: watermark(seen.get(each), plan.streams[each].delay) for each in plan.staged}
 
 
 def _some(rows: pa.RecordBatch, chosen: BoolArray) -> Iterator[pa.RecordBatch]:

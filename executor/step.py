@@ -46,6 +46,7 @@ from wjoin.parts.kernels.run_filter import RunFilter
 from wjoin.parts.kernels.runs import BoolArray, Order, RunShape, SortedRun, int64_view
 from wjoin.parts.routes.route import Role
 from wjoin.planner.plan.block_columns import meeting_name, row_name, stored_column, time_name
+from wjoin.planner.plan.counting import windows_at
 from wjoin.planner.plan.edges import destination, destinations, reached_by, result_columns
 from wjoin.planner.plan.physical import (
     Gather,
@@ -205,7 +206,8 @@ class StageLogic:
 
     def batch(self, arrivals: Arrivals, counts: Counts) -> Iterator[Made]:
         """Yield the results over complete inputs: no state, nothing is late."""
-        logic, ticks = self._with(self.stage.kernels[0]), all_ticks(self.plan, arrivals.ticks)
+        logic = self._with(self.stage.kernels[0])
+        ticks = all_ticks(self.plan, self.number, arrivals.ticks)
         working: list[list[SortedRun]] = [[] for _ in logic.stage.inputs]
         undecided = Undecided.of(logic.stage, logic.shapes)
         partners = Partners.of(logic.stage, logic.shapes, {})
@@ -236,20 +238,20 @@ class StageLogic:
             if stretch.later is not None:
                 working = logic._working(working, new.stored, stretch.later, arrivals.spool)
 
-    def _counted(self, made: Made, ticks: Sequence[Ticks], counts: Counts) -> Iterator[Made]:
+    def _counted(self, made: Made, ticks: Mapping[int, Ticks], counts: Counts) -> Iterator[Made]:
         """Yield results over complete inputs that are inside the windows of rows."""
-        if not self._waits_for_counts:
+        if not ticks:
             yield made
             return
-        inside, _ = decided(self.plan, ticks, made.rows, None)
+        inside, _ = decided(self.plan, self.number, ticks, made.rows, None)
         rows = made.rows.filter(pa.array(inside))
         counts.stage.add("matches", rows.num_rows)
-        yield Made(rows, None)
+        yield Made(rows, made.to)
 
-    @property
-    def _waits_for_counts(self) -> bool:
-        """Whether what the stage makes are results, and these ask for windows of rows."""
-        return bool(self.plan.counted) and self.number == len(self.plan.stages) - 1
+    @cached_property
+    def _asks_for_counts(self) -> bool:
+        """Whether what the stage makes must be inside windows of rows."""
+        return bool(windows_at(self.plan, self.number))
 
     def stream(
         self, manifest: Manifest, store: SliceStore, arrivals: Arrivals, counts: Counts, worker: int = 0
@@ -299,11 +301,12 @@ class StageLogic:
             return loaded[each.name]
 
         waiting, keepers = None, self._keepers(writing, seen)
-        if self._waits_for_counts:
-            waiting = Waiting(self.plan, manifest.counted, manifest.seen, store, cutting, arrivals.spool)
+        if self._asks_for_counts:
+            own = self.plan, self.number, manifest.counted, manifest.seen
+            waiting = Waiting(*own, store, cutting, arrivals.spool)
             waiting.begin(arrivals.ticks, seen)
-            streams = [each.members[0] for each in self.stage.inputs]
-            keepers = [waiting.keeper(*each) for each in zip(streams, keepers, strict=True)]
+            members = [each.members for each in self.stage.inputs]
+            keepers = [waiting.keeper(*each) for each in zip(members, keepers, strict=True)]
         names = itertools.count(manifest.written)
         slices = [list(group) for group in manifest.slices]
         working = [
@@ -327,10 +330,14 @@ class StageLogic:
             else:
                 made_now = self._results(working, new, counts, partners)
             for made in made_now:
-                if waiting is None or made.to is not None:
+                if waiting is None or made.to == PAST:
                     yield made
-                else:
+                elif made.to is None:
                     waiting.take(made.rows)
+                else:
+                    rows = waiting.possible(made.rows)
+                    counts.stage.add("matches", rows.num_rows)
+                    yield Made(rows, made.to)
             if stretch.later is None:
                 break
             for number, keeper in enumerate(keepers):
@@ -435,7 +442,7 @@ class StageLogic:
                 partners.note(found)
                 if not partners.kind.pairs:
                     continue
-            if not self._waits_for_counts:
+            if not self._asks_for_counts:
                 counts.stage.add("matches", len(found))
             if counts.shared is not None:
                 counts.shared.add(probe.origin, found)

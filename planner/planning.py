@@ -263,7 +263,7 @@ def _rows_meaning(plan: PhysicalPlan, aliases: Mapping[str, str]) -> str:
     """Return what the windows of rows of a plan mean, whatever their spelling."""
     windows = []
     for each in plan.counted:
-        by = "" if each.key is None else " PER KEY"
+        by = " PER KEY" if each.keys else ""
         windows.append(f"{each.stream} {each.rows}{by} {canonical(each.condition, aliases)}")
     return " OR ".join(sorted(" AND ".join(sorted(windows[number] for number in own)) for own in plan.asked))
 

@@ -15,6 +15,7 @@ from pyspark.sql.streaming.stateful_processor import MapState
 
 from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.blocks import concatenate, decode_block
+from wjoin.executor.counted import passed_on
 from wjoin.executor.counts import Counts
 from wjoin.executor.faults import fault_point
 from wjoin.executor.history import State, stored_results, with_histories
@@ -137,10 +138,11 @@ class Operator:
         return self._left(self._batch_work(batches))
 
     def _batch_work(self, batches: Iterator[pa.RecordBatch]) -> Iterator[_Work]:
-        for arrivals in _arrived([self], batches)[0].values():
+        for worker, arrivals in _arrived([self], batches)[0].items():
             counts = Counts()
             for made in self.logic.batch(arrivals, counts):
                 yield _Work([made], [])
+            yield _Work([], list(self._ticks(worker, arrivals)))
             # For the meter: a next stage reads nothing from it.
             yield _Work([], [messages.report(self.target, messages.NO_STREAM, counts.stage)])
             arrivals.spool.close()
@@ -254,6 +256,13 @@ class Operator:
                 # Any other time of 64 bits is a bound as well as one beyond them.
                 yield messages.progress(messages.OUT, messages.NO_STREAM, max(LEAST, min(GREATEST, mark)))
 
+    def _ticks(self, worker: int, arrivals: Arrivals) -> Iterator[messages.Message]:
+        """Yield what windows of rows count, which the next stage is to know, too."""
+        plan, number, place = self.logic.plan, self.logic.number, self.workers.index(worker)
+        told = passed_on(plan, number, place, arrivals.ticks, self._next_workers)
+        for window, workers, rows in told:
+            yield from messages.ticks(workers, window, rows)
+
     def worked_off(self, arrived: Mapping[int, Arrivals], watches: _Watches) -> Iterator[pa.RecordBatch]:
         """Join what has come for some workers with their state, which is in files; yield what leaves.
 
@@ -302,7 +311,8 @@ class Operator:
         for before in working.over(stored_results(self.logic, place, len(self.workers), stored)):
             yield _Work([Made(before, None)], [])
         manifest = with_histories(self.logic, manifest)
-        if self.logic.plan.clocked and not self.logic.plan.tree and isinstance(state, WorkerFiles):
+        plan = self.logic.plan
+        if (plan.clocked or plan.counted) and not plan.tree and isinstance(state, WorkerFiles):
             manifest, arrivals.whole = with_later(manifest, self._later(state)), True
         joined = self.logic.stream(manifest, store, arrivals, counts, place)
         for result in working.over(joined):
@@ -316,6 +326,7 @@ class Operator:
                 waiting = []
         for past in arrivals.past:
             yield _Work([Made(past, PAST)], [])
+        yield _Work([], list(self._ticks(worker, arrivals)))
         self._refuse_above_limit(after)
         if counts.shared is not None:
             counts.stage.add("squares", counts.shared.squares(len(self.workers)))

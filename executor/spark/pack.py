@@ -56,7 +56,8 @@ class Pack:
     their own. ``shedder``: what sheds rows when the join is overloaded, None where nothing does. ``alone``:
     whether rows that meet no other are results. ``codes``: the names of the keys without one of which a row
     meets no other. ``suspects``: what chooses the rows that may be late, None where late rows go to no sink.
-    ``counting``: the windows of rows that count those of the stream, and whether what they count goes by key.
+    ``counting``: the windows of rows that count those of the stream, and by which code of their key what they
+    count goes, None where it goes to all workers.
     """
 
     plan: PhysicalPlan
@@ -67,7 +68,7 @@ class Pack:
     alone: bool = False
     codes: tuple[str, ...] = ()
     suspects: Suspects | None = None
-    counting: Mapping[int, bool] = field(default_factory=dict)
+    counting: Mapping[int, int | None] = field(default_factory=dict)
 
     def blocks(
         self, read: pa.RecordBatch, counted: Report, decided: Decision | None, before: int, *, whole: bool
@@ -88,9 +89,9 @@ class Pack:
             late = self.suspects.chosen(batch, times, before)
             if late is not None:
                 yield messages.batch(list(self._anywhere(late, Role.LATE)))
-        for number, by_key in self.counting.items():
+        for number, code in self.counting.items():
             ticks = told_ticks(self.plan, number, batch, times)
-            parts = shares(ticks, self.router.workers, by_key=by_key)
+            parts = shares(self.plan, number, ticks, self.router.workers, code)
             sent = [each for workers, rows in parts for each in messages.ticks(workers, number, rows)]
             yield messages.batch(sent)
         joinable = self._joinable(batch, block)

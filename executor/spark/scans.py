@@ -22,6 +22,7 @@ from wjoin.planner.plan.block_columns import (
     stored_column,
     time_name,
 )
+from wjoin.planner.plan.counting import key_parts
 from wjoin.planner.plan.physical import KeyCode, PhysicalPlan, StreamScan, TimeKind
 from wjoin.planner.plan.to_come import is_dated
 from wjoin.planner.text.aliases import renamed
@@ -123,13 +124,13 @@ def _counted(plan: PhysicalPlan, stream: int) -> Iterator[_Read]:
         if window.condition:
             counts = f"CASE WHEN {window.condition} THEN true ELSE false END"
             yield _Read(counted_name(number), counts, BooleanType())
-        if window.key is not None:
-            code = plan.streams[stream].codes[window.key]
-            kind = KEY_TYPES.get(code.types[0]) if code.exact else LongType()
-            yield _Read(counted_name(number, 0), key_code(code), kind)
-            for place, value in enumerate(() if code.exact else code.expressions, 1):
-                travels = KEY_TYPES.get(code.types[place - 1])
-                yield _Read(counted_name(number, place), carried(value, None), travels)
+        for place, (code, value) in enumerate(key_parts(plan, window)):
+            if value is None:
+                kind = KEY_TYPES.get(code.types[0]) if code.exact else LongType()
+                yield _Read(counted_name(number, place), key_code(code), kind)
+            else:
+                travels = KEY_TYPES.get(code.types[value])
+                yield _Read(counted_name(number, place), carried(code.expressions[value], None), travels)
 
 
 def _verdict(scan: StreamScan) -> str:

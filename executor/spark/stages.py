@@ -43,7 +43,7 @@ from wjoin.executor.step import StageLogic
 from wjoin.executor.workers import worker_ids
 from wjoin.grammar.join_kinds import JoinKind
 from wjoin.planner.plan.block_columns import time_name
-from wjoin.planner.plan.counting import goes_by_key
+from wjoin.planner.plan.counting import goes_by
 from wjoin.planner.plan.edges import destinations, needed_codes
 from wjoin.planner.plan.physical import Join, PhysicalPlan, Stage
 from wjoin.planner.plan.shedding import Shedding
@@ -300,7 +300,7 @@ def _pack(each: _Working, place: int, names: Names | None, workers: _Workers) ->
         numbers = tuple(range(each.number, len(plan.stages)))
         suspects = Suspects(edge.members[0], scan, of.state, numbers)
     counting = {
-        number: goes_by_key(plan, window)
+        number: goes_by(plan, each.number, window)
         for number, window in enumerate(plan.counted)
         if window.stream == edge.members[0]
     }

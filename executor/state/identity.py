@@ -21,7 +21,7 @@ from wjoin.grammar.plurals import counted
 from wjoin.planner.bind.written import Written, numbered
 from wjoin.planner.choose.held_streams import is_held
 from wjoin.planner.plan.checks import Comparison, of_kind
-from wjoin.planner.plan.physical import Gather, Join, Method, PhysicalPlan, Stage
+from wjoin.planner.plan.physical import CountedWindow, Gather, Join, Method, PhysicalPlan, Stage
 from wjoin.planner.windows.bounds import Clock
 from wjoin.planner.windows.lengths import human
 
@@ -119,10 +119,14 @@ def _of_counted(plan: PhysicalPlan, text: Callable[[str], str]) -> dict[str, Any
     """Return what is said of windows of rows, nothing where there are none."""
     if not plan.counted:
         return {}
-    counted = [[each.stream, each.rows, text(each.condition), each.key] for each in plan.counted]
+    counted = [[each.stream, each.rows, text(each.condition), _key(each)] for each in plan.counted]
     windows = [[[*row] for row in each.tables[Clock.TIME]] for each in plan.branches or (plan.windows,)]
     alternatives = zip(windows, map(list, plan.asked), strict=True)
     return {"counted": counted, "alternatives": sorted(map(list, alternatives), key=str)}
+
+
+def _key(window: CountedWindow) -> int | list[int] | None:
+    return window.keys[0] if len(window.keys) == 1 else list(window.keys) or None
 
 
 def _in_hops(stage: Stage, place: int) -> dict[str, Any]:

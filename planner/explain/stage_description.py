@@ -23,7 +23,7 @@ from wjoin.planner.explain.plan_words import (
 )
 from wjoin.planner.figures import figure
 from wjoin.planner.plan.checks import Band, Comparison, Condition, PredicateCheck, of_kind
-from wjoin.planner.plan.counting import ends_by_count, goes_by_key
+from wjoin.planner.plan.counting import ends_by_count, goes_by
 from wjoin.planner.plan.edges import destination
 from wjoin.planner.plan.physical import (
     Gather,
@@ -171,7 +171,7 @@ def _counted(plan: PhysicalPlan, number: int) -> Iterator[str]:
     for place, window in enumerate(plan.counted):
         name = plan.streams[window.stream].alias
         rows = "no row" if window.rows == 1 else f"fewer than {window.rows} rows"
-        of = f"{rows} of {name}{' with the same key' if window.key is not None else ''}"
+        of = f"{rows} of {name}{' with the same key' if window.keys else ''}"
         of += f" with {window.condition}" if window.condition else ""
         others = [n for n, asked in enumerate(plan.asked, start=1) if place in asked]
         where = f" (alternative {listed([*map(str, others)])})" if len(plan.asked) > 1 else ""
@@ -180,7 +180,8 @@ def _counted(plan: PhysicalPlan, number: int) -> Iterator[str]:
     for stream in dict.fromkeys(each.stream for each in plan.counted if plan.streaming):
         name = plan.streams[stream].alias
         own = [each for each in plan.counted if each.stream == stream]
-        to = "the worker of their key" if all(goes_by_key(plan, each) for each in own) else "every worker"
+        by_key = all(goes_by(plan, number, each) is not None for each in own)
+        to = "the worker of their key" if by_key else "every worker"
         yield f"a result waits in the state until {name}'s watermark passes its latest time"
         yield f"the times of the rows of {name} go to {to}, and are kept as long as a result can ask for them"
 
@@ -190,12 +191,12 @@ def later_rows(plan: PhysicalPlan, stream: int) -> str:
     alternatives = [
         " or ".join(
             f"{'a later row' if window.rows == 1 else f'{window.rows} later rows'} of it"
-            f"{' with the same key' if window.key is not None else ''}"
+            f"{' with the same key' if window.keys else ''}"
             f"{f' with {window.condition}' if window.condition else ''}"
             for window in (plan.counted[number] for number in own)
         )
         or "the end of its window in time"
-        for _, own in ends_by_count(plan, stream)
+        for _, own in ends_by_count(plan, (stream,), [each for each in plan.staged if each != stream])
     ]
     return " and ".join(dict.fromkeys(alternatives))
 

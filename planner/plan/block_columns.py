@@ -51,7 +51,7 @@ def late_name(stream: int, column: int) -> str:
 def counted_name(window: int, place: int | None = None) -> str:
     """Return the name of a column that is read of the rows that a window counts: of what is told of them.
 
-    Without a ``place`` whether a row counts, with 0 the code of its key, from 1 on the values of that.
+    Without a ``place`` whether a row counts, else that part of its key (``counting.key_parts``).
     """
     return f"n{window}" if place is None else f"n{window}_{place}"
 

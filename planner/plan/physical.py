@@ -404,13 +404,13 @@ class CountedWindow:
     than the tuple's latest timestamp.
 
     ``condition``: only rows are counted for which it is true, in SQL over the alias; empty where all are.
-    ``key``: only those with the same value of this code of the stream, None where all are.
+    ``keys``: only those with the same values of these codes of the stream, empty where all are.
     """
 
     stream: int
     rows: int
     condition: str = ""
-    key: int | None = None
+    keys: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

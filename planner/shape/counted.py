@@ -6,7 +6,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.join_kinds import JoinKind
 from wjoin.planner.plan.physical import CountedWindow, Stage
 from wjoin.planner.request import Planning
-from wjoin.planner.shape.decompose import Decomposition
+from wjoin.planner.shape.decompose import DraftInput
 from wjoin.planner.shape.scans import ScanBuilder
 from wjoin.planner.windows.window_graph import RowsTerm
 
@@ -35,19 +35,6 @@ def refuse_uncounted(planning: Planning) -> None:
             raise _refused(terms[0], f"beside {each.name}, a table with an event time", remedy)
 
 
-def at_once_only(planning: Planning, drafts: Sequence[Decomposition]) -> tuple[Decomposition, ...]:
-    """Return the sequences of joins that windows of rows can have: on all streams at once.
-
-    Raises WJ501 where there are none.
-    """
-    terms = rows_terms(planning)
-    found = tuple(each for each in drafts if not terms or len(each.stages) == 1)
-    if not found:
-        remedy = "compare the same column of every stream: A.id = B.id AND B.id = C.id"
-        raise _refused(terms[0], "where the equalities link streams in several steps", remedy)
-    return found
-
-
 def counted_windows(
     planning: Planning, stages: Sequence[Stage], scans: Sequence[ScanBuilder]
 ) -> tuple[tuple[CountedWindow, ...], tuple[tuple[int, ...], ...]]:
@@ -60,7 +47,7 @@ def counted_windows(
         return (), ()
     made = {each: _counted(planning, each, stages, scans) for each in terms}
     # The state has them in the same order, however the statement is spelled.
-    counted = sorted({*made.values()}, key=lambda each: (each.stream, each.rows, each.key or 0, str(each)))
+    counted = sorted({*made.values()}, key=lambda each: (each.stream, each.rows, each.keys, str(each)))
     asked = (sorted({counted.index(made[each]) for each in one.counted}) for one in planning.graph.branches)
     return tuple(counted), tuple(map(tuple, asked))
 
@@ -69,26 +56,33 @@ def _counted(
     planning: Planning, term: RowsTerm, stages: Sequence[Stage], scans: Sequence[ScanBuilder]
 ) -> CountedWindow:
     condition = "" if term.landmark is None else planning.bound.landmarks[term.landmark]
-    key = next(_keys(term.stream, stages), None) if term.per_key else None
+    keys: tuple[int, ...] = ()
     if term.per_key:
-        name = planning.bound.sources[term.stream].name
-        if key is None:
+        name, scan = planning.bound.sources[term.stream].name, scans[term.stream]
+        keys = tuple(sorted({*_keys(term.stream, stages), *_others(planning, term.stream, scan, stages)}))
+        if not keys:
             remedy = f"add one, such as {name}.id = …, or leave PER KEY out"
             raise _refused(term, f"by a key: no equality names {name}", remedy)
-        code = scans[term.stream].codes[key]
-        classes = sum(term.stream in each.streams for each in planning.classes)
-        if not (code.exact or code.verify) or classes != len(code.expressions):
+        if not all(code.exact or code.verify for code in (scan.codes[key] for key in keys)):
             remedy = "compare columns of whole numbers, strings, dates or timestamps"
-            raise _refused(term, f"by this key of {name}, which the join does not have as one", remedy)
-    return CountedWindow(term.stream, term.rows, condition, key)
+            raise _refused(term, f"by this key of {name}, whose values cannot be compared", remedy)
+    return CountedWindow(term.stream, term.rows, condition, keys)
 
 
 def _keys(stream: int, stages: Sequence[Stage]) -> Iterator[int]:
-    """Yield the number of the code by which the rows of a stream meet others."""
+    """Yield the numbers of the codes by which the rows of a stream meet others."""
     for stage in stages:
         for each in stage.inputs:
             if each.key is not None and each.key[0] == stream:
                 yield each.key[1]
+
+
+def _others(planning: Planning, stream: int, scan: ScanBuilder, stages: Sequence[Stage]) -> Iterator[int]:
+    """Yield the numbers of codes of what a stream is joined by that no stage has as a key."""
+    known = {part for key in _keys(stream, stages) for part in scan.keys[key]}
+    for part in (each.part(stream) for each in planning.classes):
+        if part is not None and part not in known:
+            yield scan.code(DraftInput((stream,), None, (part,)))
 
 
 def _refused(term: RowsTerm, reason: str, remedy: str) -> WJoinError:

@@ -10,7 +10,7 @@ from wjoin.planner.choose.layouts import sequence_name
 from wjoin.planner.conditions.conjuncts import ColumnComparison, PredicateCall, Residual
 from wjoin.planner.conditions.readable import Unread
 from wjoin.planner.request import Planning
-from wjoin.planner.shape.counted import at_once_only, rows_terms
+from wjoin.planner.shape.counted import rows_terms
 from wjoin.planner.shape.decompose import decompose, in_pairs
 from wjoin.planner.shape.later_joins import of_base, with_later_joins
 
@@ -40,7 +40,7 @@ def sequences(planning: Planning) -> Planning:
         drafts = tuple(dict.fromkeys([*drafts, *later_paired]))
     hopping = several if wished is None else ROUTES[wished].hops
     hopping = hopping and not bound.tree.staged.joins and not rows_terms(planning)
-    return replace(planning, whole=whole, drafts=at_once_only(planning, drafts), hopping=hopping)
+    return replace(planning, whole=whole, drafts=drafts, hopping=hopping)
 
 
 def _links(bound: BoundSelect) -> Iterator[Collection[int]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from wjoin.executor.arrivals import Arrivals
-from wjoin.executor.counted import shares, told_ticks
+from wjoin.executor.counted import passed_on, shares, told_ticks
 from wjoin.executor.counts import Counts
 from wjoin.executor.routing import Router, worker_count
 from wjoin.executor.silence import with_later
@@ -19,7 +19,7 @@ from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.parts.kernels.runs import int64_view
 from wjoin.parts.routes.route import Role
 from wjoin.planner.plan.block_columns import stored_column, time_name
-from wjoin.planner.plan.counting import goes_by_key
+from wjoin.planner.plan.counting import goes_by
 from wjoin.planner.plan.edges import reached_by
 from wjoin.planner.plan.physical import PhysicalPlan
 from wjoin.udfs.predicate import Predicate
@@ -153,6 +153,7 @@ class LocalWorkers:
             if block.num_rows
         }
         results: list[list[Made]] = []
+        ticks: list[list[dict[int, list[pa.RecordBatch]]]] = []
         self.loads = []
         for number, (stage, workers) in enumerate(zip(self._plan.stages, self._stages, strict=True)):
             arrivals = [Arrivals([[] for _ in stage.inputs], clock=clock, whole=True) for _ in workers]
@@ -164,16 +165,22 @@ class LocalWorkers:
                 for each in told:
                     own.seen |= {stream: each.seen[stream] for stream in each.came if stream in each.seen}
                     own.came |= each.came
-            for worker in workers if clock is not None and not self._plan.tree else ():
+            later = clock is not None or self._plan.counted
+            for worker in workers if later and not self._plan.tree else ():
                 worker.manifest = with_later(worker.manifest, known[number + 1 :])
             for place, source in enumerate(stage.inputs):
                 if source.stage is not None:
                     new = [each.rows for each in results[source.stage] if each.to == place]
+                    for at, known_ticks in enumerate(ticks[source.stage]):
+                        given = self._plan, source.stage, at, known_ticks, range(len(workers))
+                        for window, places, share in passed_on(*given):
+                            for own_place in places:
+                                arrivals[own_place].ticks.setdefault(window, []).append(share)
                 else:
                     stream = source.members[0]
                     new = [blocks[stream].select(source.columns)] if stream in seen else []
-                    for window, ticks, own in self._ticks(stream, blocks.get(stream), len(workers)):
-                        arrivals[own].ticks.setdefault(window, []).append(ticks)
+                    for window, share, at in self._ticks(number, stream, blocks.get(stream), len(workers)):
+                        arrivals[at].ticks.setdefault(window, []).append(share)
                 router = Router.to(self._plan, stage, place, tuple(range(len(workers))), self._absent)
                 whole = self._whole and source.stage is None
                 for block in new:
@@ -191,17 +198,18 @@ class LocalWorkers:
                 compared = counts.stage["comparisons"] - before
                 loads.append(Load(time.process_time() - begin, rows, compared, each.kept))
             told.append(workers[0].manifest)
+            ticks.append([each.ticks for each in arrivals])
             self.loads.append(loads)
             results.append(made)
         return [each.rows for each in results[-1]]
 
     def _ticks(
-        self, stream: int, block: pa.RecordBatch | None, workers: int
+        self, stage: int, stream: int, block: pa.RecordBatch | None, workers: int
     ) -> Iterator[tuple[int, pa.RecordBatch, int]]:
         """Yield what windows of rows count of a stream: the number of the window, ticks, and a worker."""
         for number, window in enumerate(self._plan.counted if block is not None and block.num_rows else ()):
             if window.stream == stream:
                 ticks = told_ticks(self._plan, number, block, block.column(time_name(stream)))
-                by_key = goes_by_key(self._plan, window)
-                for places, share in shares(ticks, range(workers), by_key=by_key):
+                code = goes_by(self._plan, stage, window)
+                for places, share in shares(self._plan, number, ticks, range(workers), code):
                     yield from ((number, share, place) for place in places)

@@ -12,6 +12,7 @@ from wjoin.planner.catalog import Column, Delay, Estimate, Origin, Relation
 from wjoin.planner.choose.layouts import UNKNOWN, LayoutRule
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.plan.block_columns import code_name, counted_name, stored_column, time_name
+from wjoin.planner.plan.counting import key_parts
 from wjoin.planner.plan.physical import KeyCode, PhysicalPlan
 from wjoin.planner.planning import PlannedSelect, plan_select
 from wjoin.planner.request import Request
@@ -88,8 +89,8 @@ def block_of(plan: PhysicalPlan, number: int, rows: Mapping[str, Any]) -> pa.Rec
     for place, window in enumerate(plan.counted):
         if window.stream == number and window.condition:
             columns[counted_name(place)] = rows[_name(window.condition)]
-        if window.stream == number and window.key is not None:
-            columns[counted_name(place, 0)] = rows[_key(scan.codes[window.key])]
+        for part, (code, _) in enumerate(key_parts(plan, window) if window.stream == number else ()):
+            columns[counted_name(place, part)] = rows[_key(code)]
     return pa.RecordBatch.from_pydict(columns)
 
 

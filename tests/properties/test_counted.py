@@ -26,9 +26,9 @@ from wjoin.planner.plan.to_come import least_to_come
 from wjoin.planner.planning import PlannedSelect
 
 SECOND = 1_000_000
-NAMES = "ABC"
-Row = tuple[int, int, int, bool]
-"""The number of a row, its event time in seconds, its key, and whether it is a landmark."""
+NAMES, KEYS = "ABC", "kj"
+Row = tuple[int, int, int, int, bool]
+"""The number of a row, its event time in seconds, its two keys, and whether it is a landmark."""
 
 Result = tuple[int, ...]
 """The numbers of the rows of a result."""
@@ -69,9 +69,13 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Case:
-    """A join of streams with delays, and the rows of its micro-batches; ``settings``: of the session."""
+    """A join of streams with delays, and the rows of its micro-batches; ``settings``: of the session.
+
+    ``links`` are the pairs of streams that are joined, and by which of their keys.
+    """
 
     alternatives: Sequence[Alternative]
+    links: Sequence[tuple[int, int, int]]
     delays: Sequence[int]
     batches: Sequence[Sequence[Sequence[Row]]]
     ends: bool
@@ -83,14 +87,18 @@ class Case:
             f"{n} WATERMARK ts DELAY OF INTERVAL {d} SECONDS AS {n}"
             for n, d in zip(NAMES, self.delays, strict=False)
         ]
-        others = NAMES[1 : len(self.delays)]
+        where = (f"{NAMES[one]}.{KEYS[key]} = {NAMES[other]}.{KEYS[key]}" for one, other, key in self.links)
         return plan_over(
             f"""SELECT {", ".join(f"{n}.n AS {n.lower()}" for n in NAMES[: len(self.delays)])}
                 FROM {", ".join(items)} {" OR ".join(f"({each.text})" for each in self.alternatives)}
-                WHERE {" AND ".join(f"A.k = {n}.k" for n in others)}""",
-            [stream_of({"n": "bigint", "k": "bigint", "m": "boolean"})] * len(self.delays),
+                WHERE {" AND ".join(where)}""",
+            [stream_of({"n": "bigint", "k": "bigint", "j": "bigint", "m": "boolean"})] * len(self.delays),
             self.settings,
         )
+
+    def key(self, stream: int, row: Row) -> list[int]:
+        """Return the values by which a row is joined."""
+        return [row[2 + key] for key in {link[2] for link in self.links if stream in link[:2]}]
 
 
 @st.composite
@@ -117,15 +125,18 @@ def cases(draw: st.DrawFn) -> Case:
     numbers = iter(range(100_000))
 
     def rows(step: int) -> list[Row]:
-        drawn = st.tuples(st.integers(-8, 8), st.integers(0, 1), st.booleans())
-        return [
-            (next(numbers), 5 * step + time, key, mark)
-            for time, key, mark in draw(st.lists(drawn, max_size=5))
-        ]
+        keys = st.integers(0, 1)
+        drawn = st.tuples(st.integers(-8, 8), keys, keys, st.booleans())
+        return [(next(numbers), 5 * step + time, *rest) for time, *rest in draw(st.lists(drawn, max_size=5))]
+
+    # In one step, in several, and in several of which one key is that of two.
+    trees = [[(0, 1, 0), (0, 2, 0)], [(0, 1, 0), (1, 2, 1)], [(1, 2, 1), (0, 1, 0), (0, 1, 1)]]
+    links = draw(st.sampled_from(trees if count == 3 else [[(0, 1, 0)]]))
 
     plans = ["MULTIWAY", "PSP", "ATR", "CTR"] if count == 2 and not without_time else ["MULTIWAY"]
     return Case(
         alternatives,
+        links,
         [draw(st.integers(0, 8)) for _ in range(count)],
         [[rows(step) for _ in range(count)] for step in range(draw(st.integers(1, 7)))],
         draw(st.booleans()),
@@ -174,13 +185,16 @@ class Oracle:
         return Counter(new)
 
     def _tuples(self) -> Iterator[tuple[Row, ...]]:
-        for first in self.rows[0]:
-            same = [[row for row in rows if row[2] == first[2]] for rows in self.rows[1:]]
-            for second in same[0]:
-                if len(same) == 1:
-                    yield first, second
-                else:
-                    yield from ((first, second, third) for third in same[1])
+        found: list[tuple[Row, ...]] = [()]
+        for stream, rows in enumerate(self.rows):
+            own = [link for link in self.case.links if max(link[:2]) == stream]
+            found = [
+                (*each, row)
+                for each in found
+                for row in rows
+                if all(each[min(one, other)][2 + key] == row[2 + key] for one, other, key in own)
+            ]
+        yield from found
 
     def _decided(self, tuple_: tuple[Row, ...], *, ended: bool) -> bool:
         latest = max(row[1] for row in tuple_)
@@ -200,10 +214,13 @@ class Oracle:
     def _later(self, term: Counted, row: Row, latest: int) -> int:
         return sum(
             row[1] < other[1] <= latest
-            and (not term.per_key or term.rows == 0 or other[2] == row[2])
-            and (term.rows > 0 or other[3])
+            and (not term.per_key or term.rows == 0 or self._alike(term.stream, other, row))
+            and (term.rows > 0 or other[4])
             for other in self.rows[term.stream]
         )
+
+    def _alike(self, stream: int, one: Row, other: Row) -> bool:
+        return self.case.key(stream, one) == self.case.key(stream, other)
 
 
 @dataclass
@@ -232,8 +249,8 @@ class Told:
 
 
 def block(plan: PhysicalPlan, stream: int, rows: Sequence[Row]) -> pa.RecordBatch:
-    number, time, key, mark = (np.array(each) for each in zip(*rows, strict=True))
-    return block_of(plan, stream, {"n": number, "ts": time * SECOND, "k": key, "m": mark})
+    number, time, key, other, mark = (np.array(each) for each in zip(*rows, strict=True))
+    return block_of(plan, stream, {"n": number, "ts": time * SECOND, "k": key, "j": other, "m": mark})
 
 
 def found_in(plan: PhysicalPlan, blocks: Sequence[pa.RecordBatch]) -> Counter[Result]:
@@ -254,7 +271,8 @@ def test_every_result_comes_once_in_the_micro_batch_that_decides_it(partitions: 
         planned = case.planned
         plan = planned.physical
         workers, oracle, told = LocalWorkers(plan, partitions, stretch), Oracle(case), Told(planned)
-        for worker in workers._stages[0]:
+        every = [worker for stage in workers._stages for worker in stage]
+        for worker in every:
             worker.store = Stamped()
         for number, batch in enumerate(case.batches):
             ended = case.ends and number == len(case.batches) - 1
@@ -262,9 +280,9 @@ def test_every_result_comes_once_in_the_micro_batch_that_decides_it(partitions: 
             found = found_in(plan, workers.run(blocks, Counts(), ended=ended))
             assert found == oracle.take(batch, ended=ended)
             told.check([[row[1] for row in each] for each in oracle.rows_of(found)])
-            told.least = least_to_come(plan, workers.manifest(0).seen)
+            told.least = least_to_come(plan, workers.manifest(-1).seen)
             # As after a restart.
-            for worker in workers._stages[0]:
+            for worker in every:
                 worker.manifest = written_manifest(worker.manifest.encode())
 
     run()
@@ -276,10 +294,10 @@ def test_rows_that_no_window_in_time_ends_are_kept_until_enough_later_ones_have_
     others: list[Alternative], per_key: bool
 ) -> None:
     counted = [Counted(0, 3, per_key), Counted(1, 2, per_key)]
-    plan = Case([Alternative([None], counted), *others], [4, 2], [], False, {}).planned.physical
+    plan = Case([Alternative([None], counted), *others], [(0, 1, 0)], [4, 2], [], False, {}).planned.physical
     workers = LocalWorkers(plan, 2)
     for step in range(60):
-        rows = [(each, 5 * step + each, each % 2, False) for each in range(5)]
+        rows = [(each, 5 * step + each, each % 2, 0, False) for each in range(5)]
         workers.run({stream: block(plan, stream, rows) for stream in (0, 1)}, Counts())
     # By key each of two has so many, and those of the last micro-batches.
     assert workers.state_rows < 60
