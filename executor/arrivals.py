@@ -27,7 +27,8 @@ class Arrivals:
     whether the state before has what later stages know. ``ended``: whether all streams end. ``told``: what
     was counted of a stream's rows on their way, at one worker only. ``announced``: the new rows of each input
     that are held at their sites. ``past``: late rows of earlier stages, on their way to a sink, on disk.
-    ``ticks``: by window of rows what it counts (``executor.counted``), on disk.
+    ``ticks``: by window of rows what it counts (``executor.counted``), on disk; ``waiting``: results of a
+    state that is moved which wait for that.
     """
 
     blocks: list[Arrived]
@@ -40,6 +41,7 @@ class Arrivals:
     announced: dict[int, list[Announced]] = field(default_factory=dict)
     past: list[pa.RecordBatch] = field(default_factory=list)
     ticks: dict[int, list[pa.RecordBatch]] = field(default_factory=dict)
+    waiting: list[pa.RecordBatch] = field(default_factory=list)
     spool: Spool = field(default_factory=Spool)
     _held: int = 0
     _down: dict[int, int] = field(default_factory=dict)

@@ -102,7 +102,7 @@ class _EveryRow(MultiwayJoin):
         passing = super()._checked(partial, step)
         for wanted in self._wanted(passing):
             passing = passing.pick(wanted)
-        return passing
+        return passing if self.inside is None else self.inside(passing)
 
 
 @dataclass(frozen=True)
@@ -136,8 +136,8 @@ class NearestJoin(_EveryRow):
             looking[each.tuples] = True
         looking &= ~np.isin(partial.rows[0], chosen.rows[0])
         if looking.any():
-            given = self.plan, self.number, self.counted, self.kernels, self.predicates, self.statement
-            every = _EveryRow(*given).grown(partial.pick(looking), step)
+            own = self.plan, self.number, self.counted, self.kernels, self.predicates, self.statement
+            every = _EveryRow(*own, self.inside).grown(partial.pick(looking), step)
             farther = [self._least_of(each) for each in every]
             if farther:
                 yield self._least_of(_together(farther))

@@ -19,10 +19,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wjoin.executor.blocks import concatenate, stable
+from wjoin.executor.combinations import Combinations
 from wjoin.executor.spool import Spool
 from wjoin.executor.state.kept_rows import Keeper, kept, watermark
 from wjoin.executor.state.slices import Slice, SliceStore, maintain, read_slice, write_slices
 from wjoin.executor.state.writing import Cutting
+from wjoin.executor.stretches import Arrived
 from wjoin.executor.windows import Times, within
 from wjoin.parts.kernels.runs import (
     LEAST,
@@ -35,7 +37,8 @@ from wjoin.parts.kernels.runs import (
     integers,
 )
 from wjoin.parts.routes.hash_route import HashRoute
-from wjoin.planner.plan.block_columns import counted_name, time_name
+from wjoin.parts.routes.route import Role
+from wjoin.planner.plan.block_columns import code_name, counted_name, time_name
 from wjoin.planner.plan.counting import (
     ends_by_count,
     ends_in_time,
@@ -44,8 +47,8 @@ from wjoin.planner.plan.counting import (
     key_parts,
     windows_at,
 )
-from wjoin.planner.plan.edges import destinations
-from wjoin.planner.plan.physical import CountedWindow, PhysicalPlan, Retention
+from wjoin.planner.plan.edges import destinations, held_for
+from wjoin.planner.plan.physical import CountedWindow, Join, PhysicalPlan, Retention
 
 Marks = Mapping[int, int | None]
 """The watermarks of streams, None before the first row."""
@@ -94,29 +97,82 @@ def shares(
         yield [workers[share.worker]], ticks if share.rows is None else ticks.take(pa.array(share.rows))
 
 
+Shares = Iterator[tuple[int, Sequence[int], pa.RecordBatch]]
+"""Ticks on their way: the number of a window, workers, and ticks for them."""
+
+
 def passed_on(
     plan: PhysicalPlan,
     stage: int,
     place: int,
     told: Mapping[int, Sequence[pa.RecordBatch]],
     workers: Sequence[int],
-) -> Iterator[tuple[int, Sequence[int], pa.RecordBatch]]:
+) -> Shares:
     """Yield the ticks that the worker of a stage at a ``place`` among its workers passes on to the next one.
 
-    ``told`` are those that it has been told, ``workers`` those of the next stage. Yields the number of a
-    window, the workers, and ticks for them.
+    ``told`` are those that it has been told, ``workers`` those of the next stage.
     """
-    next_stage = None if not told else destinations(plan, stage)[0]
-    if next_stage is None:
-        return
-    for number, pieces in told.items():
-        window = plan.counted[number]
+    (to,) = destinations(plan, stage) if told else (None,)
+    if to is not None:
+        yield from _sent((plan, stage), place, told, (plan, to[0]), workers)
+
+
+def moved_ticks(
+    before: PhysicalPlan,
+    after: PhysicalPlan,
+    stage: int,
+    place: int,
+    groups: Sequence[Sequence[pa.RecordBatch]],
+    workers: Sequence[int],
+) -> Shares:
+    """Yield the ticks that the worker of a stage keeps, for other workers of it; ``groups`` as in ``after``
+    of ``Waiting``."""
+    told = dict(zip(windows_at(before, stage), groups[waiting_groups(before, stage) :], strict=False))
+    return _sent((before, stage), place, told, (after, stage), workers)
+
+
+def moved_results(
+    plan: PhysicalPlan, stage: int, groups: Sequence[Sequence[pa.RecordBatch]], workers: Sequence[int]
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Yield the results that wait at a worker, each with the one of other workers that gets it.
+
+    It is the one that knows what is counted for it.
+    """
+    keys = [
+        code_name(window.stream, window.keys[place])
+        for window in plan.counted
+        if (place := goes_by(plan, stage, window)) is not None
+    ]
+    for rows in () if held_for(plan, stage) else itertools.chain(*groups[:1]):
+        codes = int64_view(rows.column(keys[0] if keys else _LATEST))
+        own = rows.drop_columns([_LATEST])
+        for share in HashRoute().shares(codes, codes, len(workers), None):
+            yield workers[share.worker], own if share.rows is None else own.take(pa.array(share.rows))
+
+
+def moved_rows(
+    plan: PhysicalPlan, stage: int, groups: Sequence[Sequence[pa.RecordBatch]]
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Yield what is held at a worker, as what comes to an input, with the number of that."""
+    count = waiting_groups(plan, stage) if held_for(plan, stage) else 0
+    for number, pieces in enumerate(groups[:count]):
+        yield from ((number, rows.drop_columns([_LATEST])) for rows in pieces)
+
+
+def _sent(
+    known: tuple[PhysicalPlan, int],
+    place: int,
+    told: Mapping[int, Sequence[pa.RecordBatch]],
+    to: tuple[PhysicalPlan, int],
+    workers: Sequence[int],
+) -> Shares:
+    for number, pieces in told.items() if workers else ():
+        window = known[0].counted[number]
         # What all workers of a stage know the first one passes on.
-        if place > 0 and goes_by(plan, stage, window) is None:
-            continue
-        code = goes_by(plan, next_stage[0], window)
-        for each in pieces:
-            yield from ((number, *share) for share in shares(plan, number, each, workers, code))
+        if place == 0 or goes_by(*known, window) is not None:
+            code = goes_by(*to, window)
+            for each in pieces:
+                yield from ((number, *share) for share in shares(to[0], number, each, workers, code))
 
 
 def _part(place: int) -> str:
@@ -185,6 +241,17 @@ def decided(
         inside |= np.logical_and.reduce([near, *(fewer[number] & known[number] for number in own_asked)])
         outside &= np.logical_or.reduce([~near, *(~fewer[number] for number in own_asked)])
     return inside, outside
+
+
+def inside(plan: PhysicalPlan, stage: int, ticks: Mapping[int, Ticks], found: Combinations) -> Combinations:
+    """Return the combinations of a stage that are inside one of the alternatives; all is known of them."""
+    columns = {time_name(stream): pa.array(times) for stream, times in found.times.items()}
+    for window in (plan.counted[number] for number in ticks):
+        inputs = plan.stages[stage].inputs
+        place = next(place for place, each in enumerate(inputs) if window.stream in each.members)
+        columns |= {name: found.column(place, name) for name in key_columns(plan, window)}
+    chosen, _ = decided(plan, stage, ticks, pa.RecordBatch.from_pydict(columns), None)
+    return found if chosen.all() else found.pick(chosen)
 
 
 def _latest(times: Times) -> Int64Array:
@@ -262,11 +329,26 @@ def _numbered(left: pa.Array, right: pa.Array) -> tuple[npt.NDArray[np.int64], i
     return np.asarray(found.indices.cast(pa.int64())), len(found.dictionary)
 
 
+def waiting_groups(plan: PhysicalPlan, stage: int) -> int:
+    """Return how many groups of slices a stage has of what waits: one of results, or one of each input."""
+    return len(plan.stages[stage].inputs) if held_for(plan, stage) else 1
+
+
+def limit(plan: PhysicalPlan, stage: int, seen: Mapping[int, int]) -> int | None:
+    """Return before which time all is known that windows of rows count, for what is held; None for none."""
+    found = [watermark(seen.get(each), plan.streams[each].delay) for each in held_for(plan, stage)]
+    known = [mark for mark in found if mark is not None]
+    return min(known, default=None) if len(known) == len(found) else None
+
+
 @dataclass
 class Waiting:
-    """What the worker of a stage knows of windows of rows; in the last stage, the results that wait for them.
+    """What the worker of a stage knows of windows of rows, and what waits there until it is enough.
 
-    ``before`` are the slices of the state: those of results that wait, then of the ticks of each window.
+    That are the results of the last stage. Where not all joins are inner ones (``held_for``), it is what
+    comes to each input: what has met no other may be told only when it is known what meets it.
+
+    ``before`` are the slices of the state: those of what waits, then of the ticks of each window.
     ``seen`` are the event times before the micro-batch. ``after`` are the slices after it.
     """
 
@@ -283,16 +365,28 @@ class Waiting:
     _ticks: dict[int, Ticks] = field(default_factory=dict)
     _found: list[pa.RecordBatch] = field(default_factory=list)
     _bytes: int = 0
+    _groups: list[tuple[Slice, ...]] = field(default_factory=list)
+    _limit: int | None = None
 
-    def begin(self, told: Mapping[int, Sequence[pa.RecordBatch]], seen: Mapping[int, int]) -> None:
-        """Take the ticks that have come, by the numbers of the windows; ``seen`` are the event times after
-        the micro-batch."""
-        self._marks = self._marks_of(seen)
+    def begin(
+        self, told: Mapping[int, Sequence[pa.RecordBatch]], seen: Mapping[int, int], marks: Marks
+    ) -> None:
+        """Take the ticks that have come, by the numbers of the windows.
+
+        ``seen`` are the event times after the micro-batch, ``marks`` the least times that rows of the stage's
+        streams may still have then.
+        """
+        self._marks, self._limit = marks, limit(self.plan, self.stage, seen)
         for number, slices in self._kept.items():
             new = self._new[number] = self._on_time(number, told.get(number, ()))
             self._ticks[number] = Ticks.of([*map(self.store.load, slices), *([] if new is None else [new])])
 
-    def keeper(self, members: Sequence[int], keeper: Keeper) -> Keeper:
+    def keepers(self, keepers: Sequence[Keeper]) -> list[Keeper]:
+        """Return how the rows of each input are kept."""
+        inputs = self.plan.stages[self.stage].inputs
+        return [self._keeper(each.members, own) for each, own in zip(inputs, keepers, strict=True)]
+
+    def _keeper(self, members: Sequence[int], keeper: Keeper) -> Keeper:
         """Return how the rows of an input are kept, which have these streams.
 
         Where no window in time ends that, until so many later ones have come that no result can have them.
@@ -325,6 +419,40 @@ class Waiting:
         _, outside = decided(self.plan, self.stage, self._ticks, rows, self._marks)
         return rows.filter(pa.array(~outside)) if outside.any() else rows
 
+    def inside(self, found: Combinations) -> Combinations:
+        """Return the combinations that are inside, of those of which all is known."""
+        return inside(self.plan, self.stage, self._ticks, found)
+
+    def due(self, number: int, arrived: Arrived, names: Iterator[int]) -> Arrived:
+        """Return what is known enough of to be joined, of what has come to an input now and before.
+
+        ``names`` are those for new slices.
+        """
+        since = LEAST if self._limit is None else self._limit
+        found: Arrived = []
+        later: list[pa.RecordBatch] = []
+        for role, rows in arrived:
+            if not (role.stores or role.probes):
+                found.append((role, rows))
+                continue
+            wait = self._latest_of(rows, self._members_of(number)) >= since
+            found += ((role, each) for each in _some(rows, ~wait))
+            later += _some(rows, wait)
+        left: list[pa.RecordBatch] = []
+
+        def live(run: SortedRun) -> BoolArray:
+            return np.asarray(run.times[0] >= since)
+
+        def leaving(run: SortedRun) -> None:
+            left.append(self.spool.put(run.batch.drop_columns([_LATEST])))
+
+        members = self._members_of(number)
+        fresh = _WAITING.sort(self._dated(concatenate(later), members)) if later else None
+        load, before = partial(self._load, _WAITING), self._waiting[number]
+        change = maintain(before, fresh, _WAITING, load, live, since, self.cutting, leaving)
+        self._groups.append(self._written(change.stay, change.write, change.remove, _WAITING, names))
+        return [*found, *((Role.BOTH, each) for each in left)]
+
     def take(self, rows: pa.RecordBatch) -> None:
         """Take new results; beyond what is joined at once they are set down on disk."""
         self._bytes += rows.nbytes
@@ -334,14 +462,14 @@ class Waiting:
         """Yield the results that are known to be inside; ``names`` are those for new slices."""
         judged = partial(decided, self.plan, self.stage, self._ticks)
         marks = self._marks
-        waiting = self.before[0] if self.before else ()
+        (waiting,) = self._waiting
         rest: list[pa.RecordBatch] = []
         for rows in self._found:
             inside, outside = judged(rows, marks)
             yield from _some(rows, inside)
             rest += _some(rows, ~inside & ~outside)
         left: list[pa.RecordBatch] = []
-        fresh = _WAITING.sort(self._dated(concatenate(rest))) if rest else None
+        fresh = _WAITING.sort(self._dated(concatenate(rest), self._members)) if rest else None
 
         def live(run: SortedRun) -> BoolArray:
             inside, outside = judged(run.batch, marks)
@@ -355,9 +483,13 @@ class Waiting:
         load = partial(self._load, _WAITING)
         change = maintain(waiting, fresh, _WAITING, load, live, self._settled(marks), self.cutting, leaving)
         yield from left
-        groups = [self._written(change.stay, change.write, change.remove, _WAITING, names)]
-        groups += [self._kept_ticks(number, groups[0], names) for number in self._ticks]
-        self.after = tuple(groups)
+        self._groups.append(self._written(change.stay, change.write, change.remove, _WAITING, names))
+
+    def finish(self, names: Iterator[int]) -> None:
+        """Write the ticks that are needed after the micro-batch; ``names`` are those for new slices."""
+        waiting = [*self._still_waiting()]
+        ticks = [self._kept_ticks(number, waiting, names) for number in self._ticks]
+        self.after = (*self._groups, *ticks)
 
     @property
     def _members(self) -> Sequence[int]:
@@ -367,7 +499,21 @@ class Waiting:
     def _kept(self) -> dict[int, tuple[Slice, ...]]:
         """The slices of the ticks of each window, by its number."""
         numbers = windows_at(self.plan, self.stage)
-        return dict(zip(numbers, self.before[1:] or ((),) * len(numbers), strict=True))
+        ticks = self.before[len(self._waiting) :] or ((),) * len(numbers)
+        return dict(zip(numbers, ticks, strict=True))
+
+    @cached_property
+    def _held(self) -> bool:
+        return bool(held_for(self.plan, self.stage))
+
+    @property
+    def _waiting(self) -> Sequence[tuple[Slice, ...]]:
+        """The slices of what waits."""
+        count = waiting_groups(self.plan, self.stage)
+        return self.before[:count] or ((),) * count
+
+    def _members_of(self, number: int) -> Sequence[int]:
+        return self.plan.stages[self.stage].inputs[number].members
 
     def _marks_of(self, seen: Mapping[int, int]) -> Marks:
         return {each: watermark(seen.get(each), self.plan.streams[each].delay) for each in self._members}
@@ -385,9 +531,11 @@ class Waiting:
     def _load(self, shape: RunShape, each: Slice) -> SortedRun:
         return read_slice(each, shape, self.store)
 
-    def _dated(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        times = {each: int64_view(rows.column(time_name(each))) for each in self._members}
-        return rows.append_column(_LATEST, pa.array(_latest(times)))
+    def _dated(self, rows: pa.RecordBatch, members: Sequence[int]) -> pa.RecordBatch:
+        return rows.append_column(_LATEST, pa.array(self._latest_of(rows, members)))
+
+    def _latest_of(self, rows: pa.RecordBatch, members: Sequence[int]) -> Int64Array:
+        return _latest({each: int64_view(rows.column(time_name(each))) for each in members})
 
     def _settled(self, marks: Marks) -> int | None:
         """Return from which latest time on no result is known to be inside; None where that is not known."""
@@ -397,7 +545,20 @@ class Waiting:
         known = [mark for mark in own if mark is not None]
         return min(known) if len(known) == len(own) else LEAST
 
-    def _needed(self, stream: int, waiting: Sequence[Slice]) -> int | None:
+    def _still_waiting(self) -> Iterator[int | None]:
+        """Yield what the latest times of results are that wait, at the least; None where that is not known.
+
+        What is held makes none that is earlier than the marks. But the rows of an ASOF JOIN wait.
+        """
+        stage = self.plan.stages[self.stage]
+        if not self._held:
+            yield from (each.earliest for each in self._groups[0])
+        elif isinstance(stage, Join) and stage.nearest is not None:
+            for rule in stage.inputs[0].retention:
+                mark = self._marks[rule.stream]
+                yield from (None if mark is None or far is None else mark - far for _, far in rule.distances)
+
+    def _needed(self, stream: int, waiting: Sequence[int | None]) -> int | None:
         """Return the time after which the ticks of a stream are needed, None where all are.
 
         A row of it is in no result to come that is older than all that may still come, less how far these may
@@ -405,7 +566,8 @@ class Waiting:
         """
         far = {other: self.plan.windows.between(stream, other) or 0 for other in self._members}
         marks = [None if mark is None else mark - far[other] for other, mark in self._marks.items()]
-        return self._least([*marks, *(each.earliest - max(far.values()) for each in waiting)])
+        furthest = max(far.values())
+        return self._least([*marks, *(None if each is None else each - furthest for each in waiting)])
 
     def _least(self, times: Iterable[int | None]) -> int | None:
         """Return the least of some times, None where one is not known."""
@@ -413,10 +575,12 @@ class Waiting:
         known = [each for each in found if each is not None]
         return min(known) if len(known) == len(found) else None
 
-    def _kept_ticks(self, number: int, waiting: Sequence[Slice], names: Iterator[int]) -> tuple[Slice, ...]:
+    def _kept_ticks(
+        self, number: int, waiting: Sequence[int | None], names: Iterator[int]
+    ) -> tuple[Slice, ...]:
         """Return the slices of the ticks of a window after the micro-batch."""
         stream, new = self.plan.counted[number].stream, self._new[number]
-        until = self._least([*self._marks.values(), *(each.earliest for each in waiting)])
+        until = self._least([*self._marks.values(), *waiting])
         ends = ends_in_time(self.plan.windows, (stream,), self._members)
         first = self._needed(stream, waiting) if ends else None
         live, settled = partial(self._counts, number, until, first), LEAST if until is None else None

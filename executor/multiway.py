@@ -4,7 +4,7 @@ A partial tuple starts as one new row and grows by one input at a time, as the s
 say: each looks in the time range that all joined rows allow, and checks what is left to check.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -53,7 +53,7 @@ class MultiwayJoin:
     """The probes of one stage of a plan, counting what they do.
 
     ``kernels`` and ``predicates`` are those that the steps name, ``statement`` is what failures are told
-    with.
+    with. ``inside``: what chooses the combinations that are inside windows of rows, None where all are.
     """
 
     plan: PhysicalPlan
@@ -62,6 +62,7 @@ class MultiwayJoin:
     kernels: Mapping[str, Kernel] = field(default_factory=lambda: KERNELS)
     predicates: Mapping[str, Predicate] = field(default_factory=dict)
     statement: str = ""
+    inside: Callable[[Combinations], Combinations] | None = None
 
     @property
     def stage(self) -> Stage:
@@ -110,6 +111,8 @@ class MultiwayJoin:
             partial = self._sweep(partial, probe)
         for complete in self._grow(partial, probe.steps):
             results = self._refined(complete, probe)
+            if self.inside is not None:
+                results = self.inside(results)
             if len(results):
                 yield results
 

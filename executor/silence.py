@@ -22,7 +22,7 @@ from wjoin.executor.state.manifest import Manifest
 from wjoin.executor.state.writing import Writing
 from wjoin.grammar.join_kinds import JoinKind
 from wjoin.planner.plan.ahead import greatest_time
-from wjoin.planner.plan.edges import reached_by
+from wjoin.planner.plan.edges import held_for, reached_by
 from wjoin.planner.plan.physical import Join, PhysicalPlan, Stage
 from wjoin.planner.plan.to_come import needed
 
@@ -80,10 +80,12 @@ def _ended(plan: PhysicalPlan, number: int, before: Manifest, seen: Mapping[int,
     """Return how far streams have come for which results have waited, when all have ended."""
     found: dict[int, int] = {}
     stage = plan.stages[number]
-    if seen and number == len(plan.stages) - 1:
+    held = held_for(plan, number)
+    if seen and (held or number == len(plan.stages) - 1):
         # No result is later than the last row of all.
         passed = max(seen.values()) + 1
-        found = {each.stream: passed + plan.streams[each.stream].delay for each in plan.counted}
+        counted = held or [each.stream for each in plan.counted]
+        found = {stream: passed + plan.streams[stream].delay for stream in counted}
     kind = stage.kind if isinstance(stage, Join) else JoinKind.INNER
     waiting = (0,) if kind.asof else preserved_inputs(stage) if kind.alone else ()
     writing = before.writing or Writing.first(plan, stage)

@@ -5,7 +5,7 @@ runs under Spark's operator, in batch and in simulated crashes.
 """
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.asof import ENDED, NearestJoin, Undecided
 from wjoin.executor.blocks import concatenate
 from wjoin.executor.combinations import Assembler, Combinations
-from wjoin.executor.counted import Ticks, Waiting, all_ticks, decided
+from wjoin.executor.counted import Ticks, Waiting, all_ticks, decided, limit
 from wjoin.executor.counts import Counts, count_spread, count_state
 from wjoin.executor.gathering import Pieces
 from wjoin.executor.lacking import THERE, Lacking
@@ -47,7 +47,7 @@ from wjoin.parts.kernels.runs import BoolArray, Order, RunShape, SortedRun, int6
 from wjoin.parts.routes.route import Role
 from wjoin.planner.plan.block_columns import meeting_name, row_name, stored_column, time_name
 from wjoin.planner.plan.counting import windows_at
-from wjoin.planner.plan.edges import destination, destinations, reached_by, result_columns
+from wjoin.planner.plan.edges import destination, destinations, held_for, reached_by, result_columns
 from wjoin.planner.plan.physical import (
     Gather,
     Join,
@@ -179,11 +179,15 @@ class StageLogic:
         probing: Sequence[SortedRun | None],
         stored: Sequence[SortedRun | None],
         counted: Report,
+        inside: Callable[[Combinations], Combinations] | None = None,
     ) -> Iterator[tuple[Probe, Combinations]]:
-        """Yield every combination with at least one new row, each once, as the probes of the stage say."""
+        """Yield every combination with at least one new row, each once, as the probes of the stage say.
+
+        ``inside``: as in ``MultiwayJoin``.
+        """
         asof = isinstance(self.stage, Join) and self.stage.nearest is not None
         join = (NearestJoin if asof else MultiwayJoin)(
-            self.plan, self.number, counted, predicates=self.predicates, statement=self.statement
+            self.plan, self.number, counted, KERNELS, self.predicates, self.statement, inside
         )
         filters = [
             RunFilter(runs) if shape.by_code else None for shape, runs in zip(self.shapes, old, strict=True)
@@ -249,6 +253,11 @@ class StageLogic:
         yield Made(rows, made.to)
 
     @cached_property
+    def _held(self) -> bool:
+        """Whether what comes waits until it is known what windows of rows count."""
+        return self._asks_for_counts and bool(held_for(self.plan, self.number))
+
+    @cached_property
     def _asks_for_counts(self) -> bool:
         """Whether what the stage makes must be inside windows of rows."""
         return bool(windows_at(self.plan, self.number))
@@ -304,10 +313,15 @@ class StageLogic:
         if self._asks_for_counts:
             own = self.plan, self.number, manifest.counted, manifest.seen
             waiting = Waiting(*own, store, cutting, arrivals.spool)
-            waiting.begin(arrivals.ticks, seen)
-            members = [each.members for each in self.stage.inputs]
-            keepers = [waiting.keeper(*each) for each in zip(members, keepers, strict=True)]
+            waiting.begin(arrivals.ticks, seen, self._marks(seen))
+            for rows in arrivals.waiting:
+                waiting.take(rows)
+            keepers = waiting.keepers(keepers)
         names = itertools.count(manifest.written)
+        if waiting is not None and self._held:
+            for number, blocks in enumerate(arrivals.blocks):
+                blocks = self._taking_part(number, blocks, counts, manifest.seen)
+                arrivals.blocks[number] = waiting.due(number, blocks, names)
         slices = [list(group) for group in manifest.slices]
         working = [
             [load(number, shapes[number], each) for each in group]
@@ -320,17 +334,17 @@ class StageLogic:
         if arrivals.ended and partners.kind.alone:
             for number in partners.inputs:
                 keepers[number] = self._keeper(writing, number, self._marks(seen), ended=True)
-        before, passed = (self._mark(self.stage.members[-1], each) for each in (manifest.seen, seen))
+        before, passed = (self._marks(each)[self.stage.members[-1]] for each in (manifest.seen, seen))
         undecided = Undecided.of(self.stage, shapes, before)
         for stretch in stretches(arrivals.blocks, shapes, cutting.stretch, arrivals.spool):
             new = self._new(stretch.blocks, counts, manifest.seen)
             count_spread(self.plan, self.stage, self.shapes, new.probing, counts)
             if undecided is not None:
-                made_now = self._decided(undecided, working, new, counts, stretch.later, passed)
+                made_now = self._decided(undecided, working, new, counts, stretch.later, passed, waiting)
             else:
-                made_now = self._results(working, new, counts, partners)
+                made_now = self._results(working, new, counts, partners, waiting)
             for made in made_now:
-                if waiting is None or made.to == PAST:
+                if waiting is None or self._held or made.to == PAST:
                     yield made
                 elif made.to is None:
                     waiting.take(made.rows)
@@ -351,6 +365,10 @@ class StageLogic:
                         slices[number] += write_slices(store, names, keeper.shape, staying, cutting)
             working = self._working(working, new.stored, stretch.later, arrivals.spool)
         was = self._keepers(writing, manifest.seen) if partners.inputs else []
+        if was and waiting is not None:
+            past = Waiting(*own, store, cutting, arrivals.spool)
+            past.begin({}, manifest.seen, self._marks(manifest.seen))
+            was = past.keepers(was)
         for number in partners.inputs:
             stored = new.stored[number]
             for run, alone in partners.decide(number, stored, slices[number], was[number], keepers[number]):
@@ -378,9 +396,11 @@ class StageLogic:
                 partners.keep_marks(change, store, names, cutting)
             wrote = (write_slices(store, names, keeper.shape, run, cutting, marks) for run in change.write)
             groups.append((*change.stay, *itertools.chain(*wrote)))
-        for rows in () if waiting is None else waiting.decide(names):
-            counts.stage.add("matches", rows.num_rows)
-            yield Made(rows, None)
+        if waiting is not None:
+            for rows in () if self._held else waiting.decide(names):
+                counts.stage.add("matches", rows.num_rows)
+                yield Made(rows, None)
+            waiting.finish(names)
         after = replace(
             manifest,
             written=next(names),
@@ -431,18 +451,21 @@ class StageLogic:
         new: _New,
         counts: Counts,
         partners: Partners | Undecided | None = None,
+        waiting: Waiting | None = None,
     ) -> Iterator[Made]:
         """Yield the results of new rows with those that are there, and count them; and what is passed on.
 
-        ``partners`` takes note of them where rows are preserved.
+        ``partners`` takes note of them where rows are preserved; ``waiting`` knows what windows of rows
+        count.
         """
         yield from (*new.passed_on, *new.alone, *new.late)
-        for probe, found in self.join(working, new.probing, new.stored, counts.stage):
+        inside = waiting.inside if waiting is not None and self._held else None
+        for probe, found in self.join(working, new.probing, new.stored, counts.stage, inside):
             if partners is not None:
                 partners.note(found)
                 if not partners.kind.pairs:
                     continue
-            if not self._asks_for_counts:
+            if self._held or not self._asks_for_counts:
                 counts.stage.add("matches", len(found))
             if counts.shared is not None:
                 counts.shared.add(probe.origin, found)
@@ -458,6 +481,7 @@ class StageLogic:
         counts: Counts,
         later: int | None,
         mark: int | None,
+        waiting: Waiting | None = None,
     ) -> Iterator[Made]:
         """Yield the results of those rows of an ASOF join's first input that are decided now.
 
@@ -466,7 +490,7 @@ class StageLogic:
         least = mark if mark is None or later is None else min(mark, later)
         due = undecided.due(working[0], new.probing[0], least)
         new.probing[0] = due
-        yield from self._results(working, new, counts, undecided)
+        yield from self._results(working, new, counts, undecided, waiting)
         if due is not None and undecided.kind.alone:
             yield from self._by_themselves(0, due, undecided.without, counts)
 
@@ -544,8 +568,8 @@ class StageLogic:
             if each.stage is None:
                 found.late.extend(self._late(each.members[0], blocks, seen))
                 blocks = [(role, block) for role, block in blocks if role is not Role.LATE]
-                blocks = self._on_time(each.members[0], blocks, seen, counts)
-            blocks = self._apart(number, blocks)
+            if not self._held:
+                blocks = self._taking_part(number, blocks, counts, seen)
             for role, block in blocks:
                 if role is Role.ALONE and block.num_rows:
                     found.alone.extend(self._alone(number, block, counts))
@@ -560,6 +584,15 @@ class StageLogic:
             stored = [block for role, block in blocks if role.stores]
             found.stored.append(run if alike else _sorted(shape, stored))
         return found
+
+    def _taking_part(self, number: int, arrived: Arrived, counts: Counts, seen: Mapping[int, int]) -> Arrived:
+        """Return what comes to an input without late rows, apart what meets no other."""
+        each = self.stage.inputs[number]
+        late: Arrived = [(role, block) for role, block in arrived if role is Role.LATE]
+        others: Arrived = [(role, block) for role, block in arrived if role is not Role.LATE]
+        if each.stage is None:
+            others = self._on_time(each.members[0], others, seen, counts)
+        return [*late, *self._apart(number, others)]
 
     def _apart(self, number: int, blocks: Arrived) -> Arrived:
         """Return tuples, apart those that meet no other and are results."""
@@ -617,7 +650,12 @@ class StageLogic:
 
     def _marks(self, seen: Mapping[int, int]) -> dict[int, int | None]:
         """Return the least times that rows of the stage's streams may still have."""
-        return earliest(self.plan, self.number, {each: self._mark(each, seen) for each in self.streams})
+        marks = {each: self._mark(each, seen) for each in self.streams}
+        if held_for(self.plan, self.number):
+            least = limit(self.plan, self.number, seen)
+            for each, mark in marks.items():
+                marks[each] = None if mark is None or least is None else min(mark, least)
+        return earliest(self.plan, self.number, marks)
 
     def _meetings(self, new: _New) -> Iterator[Meeting]:
         """Yield the new rows of inputs that look for each other's."""

@@ -164,11 +164,18 @@ def _one_after_another(base: tuple[int, ...], made: Sequence[tuple[JoinKind, int
         left = left if kind.one_sided else (*left, item)
 
 
-def arranged(tree: JoinTree, links: Collection[Link]) -> JoinTree:
+def arranged(tree: JoinTree, links: Collection[Link], counted: Collection[int] = ()) -> JoinTree:
     """Return the same joins with what they ask, inner ones first where that makes no difference.
 
-    An inner join can come before a LEFT, SEMI or ANTI JOIN whose item it does not know.
+    An inner join can come before a LEFT, SEMI or ANTI JOIN whose item it does not know. Windows of rows of
+    the items ``counted`` belong to each join of what has one; that of such an item itself knows all rows that
+    are there before it.
     """
+    streaming = (each for each in tree.joins if each.item not in tree.static)
+    of_rows = (
+        frozenset({stream, each.item}) for each in streaming for stream in counted if stream in each.left
+    )
+    links = [*links, *(Link(pair, pair) for pair in of_rows)]
     base, joins = list(tree.base), list(tree.staged.joins)
     for each in tree.staged.joins:
         if each.kind is not JoinKind.INNER:
@@ -176,6 +183,8 @@ def arranged(tree: JoinTree, links: Collection[Link]) -> JoinTree:
                 break
             continue
         known = {*each.left, each.item}
+        if each.item in counted and not {*each.left} <= {*base}:
+            continue
         own = (link.streams for link in links if each.item in link.streams or each.item == link.on)
         if all(found <= {*base, each.item} for found in own if found <= known):
             base.append(each.item)

@@ -5,7 +5,7 @@
   stream of the join may be silent, and that all streams have ended; out of the last stage, the least
   MATCH_TIME that may still come.
 - An *announcement* tells a worker of new rows that are held at their site, for an input of its stage.
-- *Ticks* tell a worker what a window of rows counts.
+- *Ticks* tell a worker what a window of rows counts; results that wait for that come when a state is moved.
 - *Late rows* of an earlier stage go past a worker, to a sink.
 - A *report* tells what was counted of a stream, or of a stage; it is addressed to one worker, so that it
   counts once. One without counts wakes a worker.
@@ -36,7 +36,7 @@ HEADER_BYTES, COLUMN_BYTES = 250, 100
 HEADERS = 0.05
 """The share of a full block that these may take: a block of many columns is larger (S2J, theorem 1)."""
 
-PROGRESS, REPORT, ANNOUNCED, LATE_ROWS, TICKS = -1, -2, -3, -4, -5
+PROGRESS, REPORT, ANNOUNCED, LATE_ROWS, TICKS, WAITING = -1, -2, -3, -4, -5, -6
 """The kinds of the other messages; that of a block is its role."""
 
 NO_STREAM = -1
@@ -85,6 +85,11 @@ def blocks(worker: int, number: int, role: Role, tuples: pa.RecordBatch) -> Iter
 def late_rows(worker: int, tuples: pa.RecordBatch) -> Iterator[Message]:
     """Yield late rows as blocks that go past a worker."""
     yield from _blocks(worker, LATE_ROWS, NO_STREAM, tuples)
+
+
+def waiting(worker: int, tuples: pa.RecordBatch) -> Iterator[Message]:
+    """Yield results that wait for what windows of rows count as blocks for a worker."""
+    yield from _blocks(worker, WAITING, NO_STREAM, tuples)
 
 
 def ticks(workers: Sequence[int], window: int, tuples: pa.RecordBatch) -> Iterator[Message]:

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.stateful_processor import MapState
 
+from wjoin.executor import counted
 from wjoin.executor.blocks import decode_block, decompressed
 from wjoin.executor.partners import preserved_inputs
 from wjoin.executor.routing import Router
@@ -171,12 +172,13 @@ class _Moving:
     before: tuple[Router, ...]
     after: tuple[Router, ...]
     preserved: tuple[int, ...]
+    move: StageMove
 
     @classmethod
     def of(cls, move: StageMove) -> "_Moving":
         own = fingerprint(move.before, move.before.stages[move.number])
         preserved = preserved_inputs(move.before.stages[move.number])
-        return cls(own, len(move.old_workers), move.old_routers, move.new_routers, preserved)
+        return cls(own, len(move.old_workers), move.old_routers, move.new_routers, preserved, move)
 
     @phase
     def files(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -223,6 +225,16 @@ class _Moving:
                     kept = kept.append_column(MATCHED, marks)
                 for to, rows in moved_rows(self.before[number], self.after[number], worker, kept):
                     yield from messages.blocks(to, number, Role.STORE, rows)
+        move, groups = self.move, [[load(each) for each in group] for group in manifest.counted]
+        place = move.old_workers.index(worker)
+        told = counted.moved_ticks(move.before, move.after, move.number, place, groups, move.new_workers)
+        for window, workers, ticks in told:
+            yield from messages.ticks(workers, window, ticks)
+        for number, held in counted.moved_rows(move.before, move.number, groups):
+            for to, rows in moved_rows(self.before[number], self.after[number], worker, held):
+                yield from messages.blocks(to, number, Role.STORE, rows)
+        for to, rows in counted.moved_results(move.after, move.number, groups, move.new_workers):
+            yield from messages.waiting(to, rows)
 
 
 @dataclass(frozen=True)

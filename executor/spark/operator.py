@@ -194,6 +194,8 @@ class Operator:
         elif row["kind"] == messages.TICKS:
             ticks = arrivals.spool.put(decode_block(row["block"]))
             arrivals.ticks.setdefault(number, []).append(ticks)
+        elif row["kind"] == messages.WAITING:
+            arrivals.waiting.append(arrivals.spool.put(decode_block(row["block"])))
         elif row["kind"] == messages.LATE_ROWS:
             arrivals.past.append(arrivals.spool.put(decode_block(row["block"])))
         elif row["kind"] == messages.REPORT and self._enters(number):

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from wjoin.grammar.join_kinds import JoinKind, Nearest
 from wjoin.grammar.plurals import listed
@@ -23,8 +24,8 @@ from wjoin.planner.explain.plan_words import (
 )
 from wjoin.planner.figures import figure
 from wjoin.planner.plan.checks import Band, Comparison, Condition, PredicateCheck, of_kind
-from wjoin.planner.plan.counting import ends_by_count, goes_by
-from wjoin.planner.plan.edges import destination
+from wjoin.planner.plan.counting import ends_by_count, goes_by, windows_at
+from wjoin.planner.plan.edges import destination, held_for
 from wjoin.planner.plan.physical import (
     Gather,
     Join,
@@ -109,13 +110,13 @@ def _notes(planned: PlannedSelect, number: int) -> Iterator[str]:
     yield from _slices(plan, plan.stages[number])
 
 
-def _kind(planned: PlannedSelect, place: int) -> Iterator[str]:
+def _kind(planned: PlannedSelect, number: int) -> Iterator[str]:
     """Yield what a join that is not an inner one gives, and when a row without a partner comes."""
     plan, joins = planned.physical, planned.bound.tree.staged.joins
-    stage = plan.stages[place]
+    stage, held = plan.stages[number], held_for(plan, number)
     if not isinstance(stage, Join) or stage.kind is JoinKind.INNER:
         return
-    if joins[place - len(plan.stages)].empty:
+    if joins[number - len(plan.stages)].empty:
         kept = [each for side in sorted(stage.kind.preserved) for each in stage.inputs[side].members]
         yield f"{stage.kind.words}: no rows can be inside its windows"
         yield f"a row of {listed([plan.streams[each].alias for each in kept])} comes at once"
@@ -132,13 +133,14 @@ def _kind(planned: PlannedSelect, place: int) -> Iterator[str]:
         yield f"partners satisfy {' AND '.join(conditions)}"
     if _waits_twice(stage):
         yield "one worker has all rows, because rows of both sides wait for partners"
-    for number, each in enumerate(stage.inputs if plan.streaming else ()):
-        if number not in stage.kind.preserved:
+    for place, each in enumerate(stage.inputs if plan.streaming else ()):
+        if place not in stage.kind.preserved:
             continue
         aliases = listed([plan.streams[member].alias for member in each.members])
-        when = " and ".join(_decided(plan, each, rule) for rule in each.retention)
+        rules = [replace(rule, stream=n) for rule in each.retention for n in (rule.stream, *held)]
+        when = " and ".join(_decided(plan, each, rule) for rule in dict.fromkeys(rules))
         if stage.kind.alone:
-            yield f"a row of {aliases} without a partner comes when {when}{_after(plan, each)}"
+            yield f"a row of {aliases} without a partner comes when {when}{_after(plan, each, rules)}"
         else:
             yield f"a row of {aliases} comes with its first partner, and is forgotten when {when}"
 
@@ -165,10 +167,12 @@ def _bound(plan: PhysicalPlan, check: WindowCheck) -> str:
 
 
 def _counted(plan: PhysicalPlan, number: int) -> Iterator[str]:
-    """Yield the windows of rows of the last stage, when a result is decided, and what is kept for that."""
-    if number < len(plan.stages) - 1:
+    """Yield the windows of rows that a stage decides, when it does, and what is kept for that."""
+    held = held_for(plan, number)
+    if not held and number < len(plan.stages) - 1:
         return
-    for place, window in enumerate(plan.counted):
+    windows = [(place, plan.counted[place]) for place in windows_at(plan, number)]
+    for place, window in windows:
         name = plan.streams[window.stream].alias
         rows = "no row" if window.rows == 1 else f"fewer than {window.rows} rows"
         of = f"{rows} of {name}{' with the same key' if window.keys else ''}"
@@ -177,12 +181,13 @@ def _counted(plan: PhysicalPlan, number: int) -> Iterator[str]:
         where = f" (alternative {listed([*map(str, others)])})" if len(plan.asked) > 1 else ""
         be = "is" if window.rows == 1 else "are"
         yield f"{of} {be} later than that of a result, up to the result's latest time{where}"
-    for stream in dict.fromkeys(each.stream for each in plan.counted if plan.streaming):
+    for stream in dict.fromkeys(each.stream for _, each in windows if plan.streaming):
         name = plan.streams[stream].alias
-        own = [each for each in plan.counted if each.stream == stream]
+        own = [each for _, each in windows if each.stream == stream]
         by_key = all(goes_by(plan, number, each) is not None for each in own)
         to = "the worker of their key" if by_key else "every worker"
-        yield f"a result waits in the state until {name}'s watermark passes its latest time"
+        what = "what comes here waits before it is joined" if held else "a result waits in the state"
+        yield f"{what} until {name}'s watermark passes its latest time"
         yield f"the times of the rows of {name} go to {to}, and are kept as long as a result can ask for them"
 
 
@@ -214,15 +219,15 @@ def _decided(plan: PhysicalPlan, each: StageEdge, rule: Retention) -> str:
     return f"{other}'s watermark passes {' or '.join(ends)}"
 
 
-def _after(plan: PhysicalPlan, each: StageEdge) -> str:
+def _after(plan: PhysicalPlan, each: StageEdge, rules: Sequence[Retention]) -> str:
     """Return in words how long after a row of one stream that is, empty where that is not known."""
     known = [
         far + plan.streams[rule.stream].delay
-        for rule in each.retention
+        for rule in rules
         for _, far in rule.distances
         if far is not None
     ]
-    if len(each.members) > 1 or len(known) < len(each.retention):
+    if len(each.members) > 1 or len(known) < len(rules):
         return ""
     return _about(plan, max(known, default=0))
 

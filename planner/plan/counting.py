@@ -43,10 +43,13 @@ def windows_at(plan: PhysicalPlan, number: int) -> tuple[int, ...]:
 def goes_by(plan: PhysicalPlan, number: int, window: CountedWindow) -> int | None:
     """Return which code of a window's key, by its place there, tells the worker of a stage that makes all
     results with rows of one key; None where any worker may make some."""
-    stage = plan.stages[number]
-    if stage.placement.route != HashRoute.name:
-        return None
-    alike = {each.key for each in stage.inputs}
+    by_hash = plan.stages[number].placement.route == HashRoute.name
+    return met_by(plan, number, window) if by_hash else None
+
+
+def met_by(plan: PhysicalPlan, number: int, window: CountedWindow) -> int | None:
+    """Return which code of a window's key, by its place there, is the one on which rows meet in a stage."""
+    alike = {each.key for each in plan.stages[number].inputs}
     for before in reversed(plan.stages[:number]):
         keys = {each.key for each in before.inputs}
         # What has met on a key has the same one.

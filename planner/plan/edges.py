@@ -6,7 +6,7 @@ from dataclasses import replace
 from wjoin.grammar.join_kinds import JoinKind
 from wjoin.planner.plan.block_columns import code_name, meeting_name, stored_column, time_name
 from wjoin.planner.plan.checks import Operand
-from wjoin.planner.plan.counting import key_columns
+from wjoin.planner.plan.counting import key_columns, met_by
 from wjoin.planner.plan.physical import (
     Join,
     Joined,
@@ -109,6 +109,15 @@ def reached_by(plan: PhysicalPlan, number: int) -> frozenset[int]:
     return frozenset(stage.members).union(*before)
 
 
+def held_for(plan: PhysicalPlan, number: int) -> tuple[int, ...]:
+    """Return the streams whose watermarks must have passed what comes to a stage before it is joined.
+
+    Where not all joins are inner ones, what windows of rows count must be known before anything meets.
+    """
+    counted = {window.stream for window in plan.counted if plan.kind is not JoinKind.INNER}
+    return tuple(sorted(counted & reached_by(plan, number))) if counted else ()
+
+
 def needed_codes(plan: PhysicalPlan, number: int, stream: int) -> tuple[str, ...]:
     """Return the names of the codes that a row of a stream must have, which stage ``number`` reads.
 
@@ -140,8 +149,12 @@ def _output_columns(plan: PhysicalPlan, output: Output) -> Iterator[str]:
             yield stored_column(plan, stream, site.number).name
     if output.match or output.windows or plan.lookups or plan.counted or len(plan.outputs) > 1:
         yield from (time_name(stream) for stream in plan.staged if stream not in plan.hidden)
-    for window in plan.counted:
+    for window in plan.counted if plan.kind is JoinKind.INNER else ():
         yield from key_columns(plan, window)
+        code = met_by(plan, len(plan.stages) - 1, window)
+        if code is not None:
+            # A result that waits moves to another worker by it.
+            yield code_name(window.stream, window.keys[code])
 
 
 def _columns(plan: PhysicalPlan, stage: Stage, place: int, read: set[str]) -> tuple[str, ...]:
@@ -151,6 +164,8 @@ def _columns(plan: PhysicalPlan, stage: Stage, place: int, read: set[str]) -> tu
     meeting = meeting_name(each)
     own = {*read, *times, *(() if meeting is None else (meeting,))}
     own |= {stored_column(plan, *operand).name for operand in operands(plan, stage)}
+    counted = (window for window in plan.counted if window.stream in stage.members)
+    own |= {name for window in counted for name in key_columns(plan, window)}
     brought, numbers = each.members, []
     if isinstance(each.source, Pairs):
         numbers = [meeting] if meeting is not None else []

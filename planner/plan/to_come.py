@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from wjoin.grammar.join_kinds import JoinKind
+from wjoin.planner.plan.edges import held_for
 from wjoin.planner.plan.physical import Join, Method, Output, PhysicalPlan, TimeKind
 
 
@@ -24,6 +25,7 @@ def lags(plan: PhysicalPlan) -> dict[int, int]:
     if not plan.optional:
         return {stream: plan.streams[stream].delay - _later(plan, stream) for stream in plan.staged}
     shown = {stream for output in plan.outputs for stream in plan.staged if stream not in plan.hidden}
+    shown |= {*held_for(plan, len(plan.stages) - 1)}
     found = {stream: plan.streams[stream].delay for stream in sorted(shown)}
     for number, stage in enumerate(plan.stages):
         if not isinstance(stage, Join):
@@ -110,7 +112,7 @@ def earliest(plan: PhysicalPlan, number: int, marks: Mapping[int, int | None]) -
 
 def needed(plan: PhysicalPlan, number: int, stream: int, time: int) -> dict[int, int]:
     """Return the watermarks by which no row of a stream may come to a stage before a time, by stream."""
-    found = {stream: time}
+    found = dict.fromkeys((stream, *held_for(plan, number)), time)
     for each in plan.stages[number].inputs:
         before = None if each.stage is None else plan.stages[each.stage]
         if each.stage is None or stream not in each.members or not isinstance(before, Join):

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 
 from wjoin.grammar.errors import WJoinError
-from wjoin.grammar.join_kinds import JoinKind
 from wjoin.planner.plan.physical import CountedWindow, Stage
 from wjoin.planner.request import Planning
 from wjoin.planner.shape.decompose import DraftInput
@@ -22,8 +21,8 @@ def refuse_uncounted(planning: Planning) -> None:
     if not terms:
         return
     bound = planning.bound
-    if bound.tree.kind is not JoinKind.INNER:
-        reason = f"beside a {bound.tree.kind.value} JOIN, or NOT in a path"
+    if bound.tree.staged.joins and not planning.streaming:
+        reason = f"of tables beside {bound.tree.kind.words}, which Spark makes"
         raise _refused(terms[0], reason, "make that join in a statement that reads this one's results")
     for each in bound.sources:
         if each.relation.site is not None:

@@ -30,7 +30,16 @@ from wjoin.planner.shape.decompose import Decomposition, joined_with
 from wjoin.planner.shape.join_keys import EqualityClass
 from wjoin.planner.shape.scans import ScanBuilder
 from wjoin.planner.shape.stages import CheckedLink, can_decide, check_of, equal_parts
-from wjoin.planner.shape.tree_windows import TreeWindows, bounds_between, closed, ends, named_in, together
+from wjoin.planner.shape.tree_windows import (
+    TreeWindows,
+    bounds_between,
+    closed,
+    edges_in,
+    ends,
+    named_in,
+    rows_in,
+    together,
+)
 from wjoin.planner.text.edits import Edit, apply_edits
 from wjoin.planner.text.literals import literal
 from wjoin.planner.text.scope import StreamColumn
@@ -61,7 +70,7 @@ def arranged_tree(bound: BoundSelect, windows: TreeWindows, block: syntax.Select
                 "WJ107", message, span=span, help="join the path by AND, or write two statements"
             )
     given = (Link(pair, pair) for pair in map(ends, windows.given.bounds))
-    found = arranged(tree, [*given, *choices, *decided])
+    found = arranged(tree, [*given, *choices, *decided], windows.counted)
     windows.refuse_lost(found)
     if any(each.streaming for each in (source.relation for source in bound.sources)):
         timeless = [number for number, time in enumerate(bound.times) if time is None]
@@ -102,7 +111,11 @@ def _refuse_unconnected(tree: JoinTree, windows: TreeWindows, span: Span, timele
         if number != _BASE and tree.joins[number].item in timeless:
             continue
         for alternative in windows.of_join(tree, number):
-            pairs = [*map(ends, alternative)]
+            counted = {each.stream for each in (*windows.given.counted, *rows_in(alternative))}
+            if counted.union(timeless).issuperset(range(len(windows.names))):
+                # Where rows of each stream are counted, no window in time need link them.
+                continue
+            pairs = [*map(ends, edges_in(alternative))]
             if (apart := _apart(tree, number, pairs)) is None:
                 continue
             first, second = (windows.names[each] for each in apart)

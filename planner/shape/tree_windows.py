@@ -19,6 +19,7 @@ from wjoin.planner.windows.window_graph import (
     Branch,
     Edge,
     GivenWindows,
+    RowsTerm,
     WindowGraph,
     close,
     contradiction,
@@ -29,7 +30,8 @@ from wjoin.planner.windows.window_graph import (
 _BASE = -1
 """The number of the inner joins that come first."""
 
-Alternative = tuple[Edge, ...]
+Alternative = tuple[Edge | RowsTerm, ...]
+"""What a result keeps of an OR: bounds, and windows of rows."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,12 @@ class TreeWindows:
     def choices(self) -> list[list[frozenset[int]]]:
         """The streams of each alternative of each choice."""
         return [[named_in([each]) for each in choice] for choice in self.given.choices]
+
+    @property
+    def counted(self) -> frozenset[int]:
+        """The streams of its windows of rows."""
+        chosen = chain(*(rows_in(each) for choice in self.given.choices for each in choice))
+        return frozenset(each.stream for each in (*self.given.counted, *chosen))
 
     def of_join(self, tree: JoinTree, number: int) -> list[Alternative]:
         """Return the alternatives of a join, each with what all of them have. Raises WJ107."""
@@ -98,7 +106,8 @@ class TreeWindows:
             alternatives = self.of_join(tree, number)
             before = [self._before(tree, number, each, found) for each in alternatives]
             cycles = [
-                negative_cycle((*known, *own), size) for known, own in zip(before, alternatives, strict=True)
+                negative_cycle((*known, *edges_in(own)), size)
+                for known, own in zip(before, alternatives, strict=True)
             ]
             possible = [own for own, cycle in zip(alternatives, cycles, strict=True) if not cycle]
             left_out += len(alternatives) - len(possible) if possible else 0
@@ -121,7 +130,8 @@ class TreeWindows:
     def _of_two(self, alternatives: Sequence[Branch], left_out: int) -> WindowGraph:
         """Return the windows of a join of two streams."""
         branches = [
-            replace(closed(tuple(_edges(each.given)), 2), counted=self.given.counted) for each in alternatives
+            replace(closed(tuple(_edges(each.given)), 2), counted=(*self.given.counted, *each.counted))
+            for each in alternatives
         ]
         kept = without_included(branches)
         return WindowGraph(self.names, self.kind, kept, hull([each.windows for each in kept]), left_out)
@@ -140,7 +150,7 @@ class TreeWindows:
     @cached_property
     def _spans(self) -> dict[tuple[int, int, int], Span]:
         """Where bounds are written."""
-        written = chain(self.given.bounds, *chain(*self.given.choices))
+        written = chain(self.given.bounds, *map(edges_in, chain(*self.given.choices)))
         return {_key(each): each.span for each in written}
 
 
@@ -175,7 +185,19 @@ def ends(edge: Edge) -> frozenset[int]:
 
 def named_in(alternatives: Sequence[Alternative]) -> frozenset[int]:
     """Return the streams of all bounds of some alternatives."""
-    return frozenset().union(*(ends(edge) for each in alternatives for edge in each))
+    edges = (ends(edge) for each in alternatives for edge in edges_in(each))
+    counted = (each.stream for alternative in alternatives for each in rows_in(alternative))
+    return frozenset(counted).union(*edges)
+
+
+def edges_in(terms: Alternative) -> tuple[Edge, ...]:
+    """Return the bounds of an alternative."""
+    return tuple(each for each in terms if isinstance(each, Edge))
+
+
+def rows_in(terms: Alternative) -> tuple[RowsTerm, ...]:
+    """Return the windows of rows of an alternative."""
+    return tuple(dict.fromkeys(each for each in terms if isinstance(each, RowsTerm)))
 
 
 def _known(tree: JoinTree, number: int) -> frozenset[int]:
@@ -188,8 +210,9 @@ def _belongs(streams: frozenset[int], tree: JoinTree, number: int, known: frozen
     return streams <= known and max(map(tree.place, streams)) == number
 
 
-def as_given(edges: Alternative, size: int) -> Branch:
+def as_given(terms: Alternative, size: int) -> Branch:
     """Return bounds as they are written."""
+    edges = edges_in(terms)
     given = Windows.of(
         [
             _tightest([0 if i == j else None, *(e.bound for e in edges if (e.source, e.target) == (i, j))])
@@ -197,10 +220,10 @@ def as_given(edges: Alternative, size: int) -> Branch:
         ]
         for i in range(size)
     )
-    return Branch(given, given, ())
+    return Branch(given, given, (), rows_in(terms))
 
 
-def closed(edges: Alternative, size: int) -> Branch:
+def closed(edges: tuple[Edge, ...], size: int) -> Branch:
     """Return the closure of bounds; of those that no rows together can keep the bounds themselves."""
     if not negative_cycle(edges, size):
         return close(edges, size)
@@ -213,8 +236,8 @@ def _tightest(bounds: Sequence[int | None]) -> int | None:
     return min((each for each in bounds if each is not None), default=None)
 
 
-def _link(edges: Alternative, item: int) -> tuple[int, int, Span]:
+def _link(terms: Alternative, item: int) -> tuple[int, int, Span]:
     """Return an item, a stream that a bound links with it, and where that stands."""
-    own = next(each for each in edges if item in ends(each))
+    own = next(each for each in edges_in(terms) if item in ends(each))
     (other,) = ends(own) - {item}
     return item, other, own.span

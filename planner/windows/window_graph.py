@@ -94,11 +94,11 @@ class WindowGraph:
 class GivenWindows:
     """A window condition as it is written: ``bounds`` that every result keeps, and ``choices``.
 
-    Of each choice a result keeps one alternative. ``counted`` are its windows of rows.
+    Of each choice a result keeps one alternative. ``counted`` are its windows of rows outside of choices.
     """
 
     bounds: tuple[Edge, ...]
-    choices: tuple[tuple[tuple[Edge, ...], ...], ...]
+    choices: tuple[tuple[tuple[Edge | RowsTerm, ...], ...], ...]
     counted: tuple[RowsTerm, ...]
 
 
@@ -111,7 +111,7 @@ def given_windows(
 ) -> GivenWindows:
     """Return a window condition as it is written, None for no windows. Nothing may be inside of it.
 
-    Raises WJ110, WJ201, WJ212 and WJ303 to WJ306.
+    Raises WJ107, WJ110, WJ201, WJ212 and WJ303 to WJ306.
     """
     reader = _Reader(tuple(names), kind, parameters, frozenset(timeless), empty=True)
     bounds: list[Edge] = []
@@ -119,12 +119,12 @@ def given_windows(
     counted: list[RowsTerm] = []
     for term in () if condition is None else _conjuncts(condition):
         read = reader.alternatives(term)
-        counted += [each for terms in read for each in terms if isinstance(each, RowsTerm)]
-        alternatives = [tuple(each for each in terms if isinstance(each, Edge)) for terms in read]
-        if len(alternatives) == 1:
-            bounds += alternatives[0]
-        else:
-            choices.append(tuple(alternatives))
+        if len(read) > 1:
+            _refuse_rows(read, names, term.span)
+            choices.append(tuple(map(tuple, read)))
+            continue
+        counted += [each for each in read[0] if isinstance(each, RowsTerm)]
+        bounds += [each for each in read[0] if isinstance(each, Edge)]
     if condition is not None:
         _refuse_many(condition)
     return GivenWindows(tuple(bounds), tuple(choices), tuple(dict.fromkeys(counted)))
@@ -137,6 +137,14 @@ def _conjuncts(condition: syntax.WindowCondition) -> Iterator[syntax.WindowCondi
             yield from _conjuncts(term)
     else:
         yield condition
+
+
+def _refuse_rows(alternatives: Sequence[Sequence[Edge | RowsTerm]], names: Sequence[str], span: Span) -> None:
+    """Raise WJ107 for a window of rows in an OR among several joins."""
+    if len(names) > 2 and any(isinstance(each, RowsTerm) for terms in alternatives for each in terms):
+        message = "among several joins a window of rows cannot be joined to others by OR"
+        help = "join it by AND, or join two relations in a subquery with its window"
+        raise WJoinError("WJ107", message, span=span, help=help)
 
 
 def _refuse_many(condition: syntax.WindowCondition) -> None:

@@ -276,12 +276,6 @@ class _Script:
             laid_out(each.physical, kept.layout(number).placements(each.layout.stages))
             for number, each in enumerate(planned)
         )
-        if any(plan.counted for plan in after):
-            raise WJoinError(
-                "WJ711",
-                f"{name} has windows of rows: its results that wait cannot move to other workers",
-                help="run it to the end with --once --complete, then start it with a new checkpoint",
-            )
         whole = Whole() if joins is None else joins.whole
         kept.refuse_other(identity(before, last.partitions, whole))
         keeps = joins is not None and not isinstance(statement, Query)

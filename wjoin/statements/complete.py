@@ -7,6 +7,7 @@ from wjoin.executor.state.starting import STATE
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import InsertInto, Statement, StatementSet
 from wjoin.measured.ended_streams import end_streams
+from wjoin.planner.plan.edges import held_for
 from wjoin.planner.plan.physical import Join, PhysicalPlan
 from wjoin.queries.running import Running
 from wjoin.spark.hadoop_files import Files
@@ -35,6 +36,11 @@ def _completed(asked: Asked, statement: InsertInto | StatementSet, ran: Running)
         message = f"{ran.name} has a RIGHT or FULL JOIN after another join"
         help = "write it with LEFT JOIN, or put the joins before it into a subquery"
         raise WJoinError("WJ727", message, span=ran.span, help=help)
+    if any(len(plan.stages) > 1 and held_for(plan, len(plan.stages) - 1) for plan in streams):
+        message = f"{ran.name} has windows of rows beside several joins that are not all inner ones"
+        raise WJoinError(
+            "WJ727", message, span=ran.span, help="put the joins before the last into a subquery"
+        )
     spark = asked.engine.spark
     # A session of Spark Connect reaches no files.
     files = Files.of(spark) if hasattr(spark, "_jsparkSession") else None
