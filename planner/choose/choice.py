@@ -170,7 +170,8 @@ def _of_outer(
         (Bounds.EXACT,),
         kernels,
         tuple(
-            own if ours and _is_shared(stage) else (plain(stage),)
+            # What waits for counts comes to one worker.
+            own if ours and not plan.counted and _is_shared(stage) else (plain(stage),)
             for stage, own in zip(plan.stages, places, strict=True)
         ),
         (Passes.HULL,) if asof else passes,
@@ -194,7 +195,7 @@ def _is_shared(stage: Stage) -> bool:
 def _can_share(route: Wish, plan: PhysicalPlan) -> bool:
     """Return whether some join that is no inner one can have the route of a hint."""
     shared = any(_is_shared(stage) and not _is_inner(stage) for stage in plan.stages)
-    return shared and ROUTES[route.part].homes
+    return shared and ROUTES[route.part].homes and not plan.counted
 
 
 def _is_inner(stage: Stage) -> bool:

@@ -22,7 +22,7 @@ def refuse_uncounted(planning: Planning) -> None:
         return
     bound = planning.bound
     if bound.tree.staged.joins and not planning.streaming:
-        reason = f"of tables beside {bound.tree.kind.words}, which Spark makes"
+        reason = f"of tables beside {bound.tree.kind.words}"
         raise _refused(terms[0], reason, "make that join in a statement that reads this one's results")
     for each in bound.sources:
         if each.relation.site is not None:
