@@ -41,7 +41,8 @@ STATEMENTS = {
     ),
     # Nothing is equal, and all in the window of no row: each is without a partner.
     "none": (
-        f"SELECT A.n AS a, B.n AS b FROM one A FULL JOIN two B ON 1 = 0 {AB}",
+        f"""SELECT A.n AS a, B.n AS b FROM one A FULL JOIN two B ON 1 = 0 {AB}
+            WHERE coalesce(A.n, B.n) < 1000000""",
         "SELECT A.n, B.n FROM one A FULL JOIN two B ON 1 = 0",
     ),
     "semi": (
@@ -121,7 +122,7 @@ def sink_of(name: str) -> str:
 @pytest.mark.parametrize(
     ("home", "names", "runs"),
     [
-        ("files", ["exists"], 1),
+        ("files", ["band"], 1),
         pytest.param("files", list(EVERY), 2, marks=pytest.mark.long),
         pytest.param("spark", list(EVERY), 2, marks=pytest.mark.long),
     ],
@@ -142,7 +143,7 @@ def test_all_kinds_of_joins_without_a_key(streams: Streams, home: str, names: li
     for name in names:
         expected = streams.expected(EVERY[name][1])
         assert streams.found(sink_of(name)) == expected, name
-        assert expected.total() > 10, name
+        assert expected.total() > 5, name
 
 
 @pytest.mark.parametrize("name", tiers(NEAREST, long=[*NEAREST][1:]))
