@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 from unittest.mock import patch
 
@@ -12,14 +12,16 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.kit.local import LocalWorkers
+from tests.kit.local import LocalWorkers, MemoryStore
 from tests.plans.catalogue import plan
+from tests.properties import test_counted, test_join_trees
 from tests.properties.drawn_plans import PREDICATES, Row, block, combinations, expected, plans
 from tests.properties.test_outer import Case, Oracle, Stamped, cases, found_in
 from tests.properties.test_outer import block as block_of
 from tests.properties.test_routes import SLICES, SLOW, routed, with_slices
 from tests.properties.test_step import STRETCHES
 from tests.tiers import examples, tiers
+from wjoin.executor import counted
 from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.counts import Counts
 from wjoin.executor.partners import preserved_inputs
@@ -49,17 +51,18 @@ def moved(
             for own in arrivals:
                 for stream, time in giver.manifest.seen.items():
                     own.seen[stream] = max(time, own.seen.get(stream, time))
-            for place, group in enumerate(giver.manifest.slices):
+            kept = _kept(giver.manifest, giver.store, move)
+            groups = [[giver.store.load(each) for each in group] for group in giver.manifest.counted]
+            for place, own_rows in (*kept, *counted.moved_rows(before, number, groups)):
                 routers = move.old_routers[place], move.new_routers[place]
-                for each in group:
-                    kept = giver.store.load(each)
-                    if place in preserved_inputs(logic.stage):
-                        known = giver.manifest.marks.get(each.name)
-                        none = pa.array(np.zeros(kept.num_rows, bool))
-                        marks = none if known is None else giver.store.load(known).column(MATCHED)
-                        kept = kept.append_column(MATCHED, marks)
-                    for to, rows in moved_rows(*routers, worker, kept):
-                        arrivals[to].blocks[place].append((Role.STORE, rows))
+                for to, rows in moved_rows(*routers, worker, own_rows):
+                    arrivals[to].blocks[place].append((Role.STORE, rows))
+            told = counted.moved_ticks(before, after, number, worker, groups, move.new_workers)
+            for window, places, ticks in told:
+                for to in places:
+                    arrivals[to].ticks.setdefault(window, []).append(ticks)
+            for to, rows in counted.moved_results(after, number, groups, move.new_workers):
+                arrivals[to].waiting.append(rows)
         for taker, own in zip(takers, arrivals, strict=True):
             *made, after_it = logic.stream(move.begun(logic), taker.store, own, Counts())
             assert isinstance(after_it, Manifest)
@@ -67,6 +70,20 @@ def moved(
             assert preserved_inputs(logic.stage) or not made, "nothing is joined on the way"
             # Local workers have no fingerprint.
             taker.manifest = dataclasses.replace(after_it, plan="local")
+
+
+def _kept(manifest: Manifest, store: MemoryStore, move: StageMove) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Yield the rows that a worker keeps of each input, with their marks where they have some."""
+    preserved = preserved_inputs(move.before.stages[move.number])
+    for place, group in enumerate(manifest.slices):
+        for each in group:
+            rows = store.load(each)
+            if place in preserved:
+                known = manifest.marks.get(each.name)
+                none = pa.array(np.zeros(rows.num_rows, bool))
+                marks = none if known is None else store.load(known).column(MATCHED)
+                rows = rows.append_column(MATCHED, marks)
+            yield place, rows
 
 
 def fits(route: str, plan: PhysicalPlan) -> bool:
@@ -129,6 +146,47 @@ def assert_made_once_over_moves(
             moved(now, local, then, new_local, stretch)
             now, local = then, new_local
     assert found == expected(drawn, rows)
+
+
+@given(test_counted.cases(), st.integers(1, 4), st.integers(1, 4))
+def test_results_that_wait_for_counts_move(case: test_counted.Case, first: int, then: int) -> None:
+    plan, oracle = case.planned.physical, test_counted.Oracle(case)
+    workers = LocalWorkers(plan, first)
+    for number, batch in enumerate(case.batches):
+        if number == len(case.batches) // 2:
+            old, workers = workers, LocalWorkers(plan, then)
+            moved(plan, old, plan, workers, STRETCH_BYTES)
+        ended = case.ends and number == len(case.batches) - 1
+        blocks = {stream: test_counted.block(plan, stream, rows) for stream, rows in enumerate(batch) if rows}
+        found = test_counted.found_in(plan, workers.run(blocks, Counts(), ended=ended))
+        assert found == oracle.take(batch, ended=ended)
+
+
+@pytest.mark.parametrize("partitions", [(1, 3), (3, 2)])
+def test_rows_that_wait_before_they_are_joined_move(partitions: tuple[int, int]) -> None:
+    @given(test_join_trees.cases(rows_counted=True))
+    def run(case: test_join_trees.Case) -> None:
+        first, then = partitions
+
+        class Moving(LocalWorkers):
+            """Workers whose state moves after the second micro-batch."""
+
+            batches = 0
+
+            def run(self, *given: Any, **named: Any) -> list[pa.RecordBatch]:
+                self.batches += 1
+                if self.batches == 3:
+                    new = LocalWorkers(self._plan, then)
+                    for worker in (each for stage in new._stages for each in stage):
+                        worker.store = Stamped()
+                    moved(self._plan, self, self._plan, new, STRETCH_BYTES)
+                    self._stages = new._stages
+                return super().run(*given, **named)
+
+        with patch.object(test_join_trees, "LocalWorkers", Moving):
+            test_join_trees.check(case, first)
+
+    run()
 
 
 TICKS = "SELECT A.v, B.v AS w FROM ticks A, ticks B WINDOW (A, B) BETWEEN 2 AND 30 WHERE abs(A.w - B.w) < 3"
