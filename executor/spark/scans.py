@@ -104,7 +104,8 @@ def _columns(reading: Reading) -> Iterator[_Read]:
             yield _Read(column_name(number, place), carried(column.expression, known), travels, hidden=True)
     yield from _counted(plan, number)
     if scan.meets:
-        yield _Read(MEETS, " AND ".join(f"({each})" for each in scan.meets), BooleanType())
+        verdict = " AND ".join(f"({each})" for each in scan.meets)
+        yield _Read(MEETS, verdict, BooleanType(), hidden=True)
     if scan.streaming and scan.ahead is not None:
         beyond = too_far_ahead(event_time_expression(scan), plan.time_kind, scan.ahead)
         yield _Read(AHEAD, beyond, BooleanType())
