@@ -13,7 +13,7 @@ from wjoin.grammar.join_kinds import JoinKind, Nearest
 
 @dataclass(frozen=True)
 class Link:
-    """A condition on ``streams``, or a window; where one of those ``needed`` has no row it is not true.
+    """A condition on ``streams``, or a ``window``; where one of those ``needed`` has no row it is not true.
 
     ``on``: the item in whose ON it stands, None elsewhere.
     """
@@ -21,6 +21,7 @@ class Link:
     streams: frozenset[int]
     needed: frozenset[int]
     on: int | None = None
+    window: bool = False
 
     def joins(self, item: int) -> bool:
         """Return whether it compares an item with others."""
@@ -199,8 +200,9 @@ def arranged(tree: JoinTree, links: Collection[Link], counted: Collection[int] =
         by = each.timed_by
         if each.nearest is not None and by is None:
             # What a window links it with, or else comes first.
-            pairs = (link.streams for link in linked if len(link.streams) == 2)
-            by = min((min(pair - {each.item}) for pair in pairs), default=left[0])
+            pairs = [link for link in linked if len(link.streams) == 2]
+            windows = [link for link in pairs if link.window]
+            by = min((min(link.streams - {each.item}) for link in windows or pairs), default=left[0])
         moved.append(replace(each, left=left, asked=asked, timed_by=by))
         left = left if each.kind.one_sided else (*left, each.item)
     return JoinTree(tuple(base), tuple(moved), tree.static)

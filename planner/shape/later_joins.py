@@ -60,7 +60,9 @@ def arranged_tree(bound: BoundSelect, windows: TreeWindows, block: syntax.Select
         for each in bound.conjuncts
         if each.on not in tree.static and _is_decided(each, tree)
     ]
-    choices = (Link(frozenset().union(*each), frozenset.intersection(*each)) for each in windows.choices)
+    choices = (
+        Link(frozenset().union(*each), frozenset.intersection(*each), window=True) for each in windows.choices
+    )
     absent = absent_items(bound.sources, block)
     for number in sorted(absent) if len(bound.sources) > 2 else ():
         if any(number in streams for choice in windows.choices for streams in choice):
@@ -69,7 +71,7 @@ def arranged_tree(bound: BoundSelect, windows: TreeWindows, block: syntax.Select
             raise WJoinError(
                 "WJ107", message, span=span, help="join the path by AND, or write two statements"
             )
-    given = (Link(pair, pair) for pair in map(ends, windows.given.bounds))
+    given = (Link(pair, pair, window=True) for pair in map(ends, windows.given.bounds))
     found = arranged(tree, [*given, *choices, *decided], windows.counted)
     windows.refuse_lost(found)
     if any(each.streaming for each in (source.relation for source in bound.sources)):

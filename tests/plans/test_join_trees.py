@@ -94,3 +94,12 @@ def test_an_inner_join_decides_before_a_full_one() -> None:
     found = plan_over(text.format("FULL"), streams)
     assert not found.residual
     assert decides_at_once(found.physical, 0)
+
+
+def test_the_nearest_row_goes_by_the_stream_that_a_window_links() -> None:
+    """Whatever the conditions compare."""
+    found = plan(
+        """SELECT A.v FROM a A JOIN b B ON A.k = B.k ASOF JOIN c C MATCH_CONDITION (NEAREST) ON A.k = C.k
+           WINDOW (A, B) = 1 SECOND AND WINDOW (B, C) = 2 SECONDS"""
+    )
+    assert joins(found)[-1].timed_by == 1

@@ -1,1 +1,0 @@
-SELECT /*+ ALGORITHM(MW) */ A.speed FROM camera1 A LEFT JOIN camera2 B ON A.obj_id = B.obj_id WINDOW (A, B) = 5 SECONDS
