@@ -21,7 +21,7 @@ from wjoin.executor.state.kept_rows import settled
 from wjoin.grammar.join_kinds import JoinKind, Nearest
 from wjoin.parts.kernels.candidates import Candidates
 from wjoin.parts.kernels.halving import first_above, first_at_least
-from wjoin.parts.kernels.runs import GREATEST, LEAST, BoolArray, Int64Array, RunShape, SortedRun
+from wjoin.parts.kernels.runs import GREATEST, LEAST, BoolArray, Int64Array, Order, RunShape, SortedRun
 from wjoin.planner.plan.physical import Join, Retention, Stage
 from wjoin.planner.plan.steps import Step
 
@@ -118,6 +118,11 @@ class NearestJoin(_EveryRow):
     def _grow(self, partial: Combinations, steps: Sequence[Step]) -> Iterator[Combinations]:
         """Yield each tuple with its nearest row, where it has one."""
         (step,) = steps
+        kernel = self.kernels[step.kernel]
+        if not kernel.timely or (self.stage.keyed and kernel.order is not Order.KEY):
+            # What it finds is of all keys, or in no order of time.
+            yield from self._nearest_of_all(partial, step)
+            return
         search, found = self._candidates(partial, step)
         near = self._at_nearest(partial, step, found)
         pairs = sum(each.pairs for each in near)
@@ -136,11 +141,14 @@ class NearestJoin(_EveryRow):
             looking[each.tuples] = True
         looking &= ~np.isin(partial.rows[0], chosen.rows[0])
         if looking.any():
-            own = self.plan, self.number, self.counted, self.kernels, self.predicates, self.statement
-            every = _EveryRow(*own, self.inside).grown(partial.pick(looking), step)
-            farther = [self._least_of(each) for each in every]
-            if farther:
-                yield self._least_of(_together(farther))
+            yield from self._nearest_of_all(partial.pick(looking), step)
+
+    def _nearest_of_all(self, partial: Combinations, step: Step) -> Iterator[Combinations]:
+        """Yield each tuple with the nearest of all its rows, where it has one."""
+        own = self.plan, self.number, self.counted, self.kernels, self.predicates, self.statement
+        found = [self._least_of(each) for each in _EveryRow(*own, self.inside).grown(partial, step)]
+        if found:
+            yield self._least_of(_together(found))
 
     def _at_nearest(self, partial: Combinations, step: Step, found: Sequence[Candidates]) -> list[Candidates]:
         """Return of the candidates of each tuple those of the one instant that is nearest."""

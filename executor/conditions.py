@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from wjoin.executor import decimals
 from wjoin.executor.pair_values import BITS, NONE, Numbers, Vector, chosen_by, converted, either, floored
 from wjoin.grammar.errors import WJoinError
 from wjoin.parts.kernels.runs import BoolArray, integers
@@ -32,7 +33,7 @@ from wjoin.planner.conditions.expressions import (
 _DOUBLE_ERROR, _FLOAT_ERROR, _LEAST_FLOAT = 2.0**-50, 2.0**-22, 1e-40
 """More than a step in DOUBLE or in FLOAT is rounded by, as a share of a value, and for the least FLOATs."""
 
-_GREATEST_FLOAT = 1e38
+_GREATEST_FLOAT, _WHOLE_FLOAT = 1e38, 2**24
 COMPARE = {
     "=": np.equal,
     "<>": np.not_equal,
@@ -106,14 +107,13 @@ def _vector(column: pa.Array) -> Vector:
     """Return the values of a column of numbers, times or truth."""
     kind = column.type
     null = np.asarray(column.is_null()) if column.null_count else None
-    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+    if pa.types.is_decimal(kind):
+        return decimals.of_column(column, null)
+    if pa.types.is_floating(kind):
         values = np.asarray(pc.fill_null(column.cast(pa.float64(), safe=False), 0.0))
         finite = bool(np.isfinite(values).all())
         low, high = (float(values.min()), float(values.max())) if finite and len(values) else (0.0, 0.0)
-        if not finite:
-            return Vector(values, -inf, inf, null)
-        error = max(abs(low), abs(high)) * _DOUBLE_ERROR if pa.types.is_decimal(kind) else 0.0
-        return Vector(values, low, high, null, error=error)
+        return Vector(values, low, high, null) if finite else Vector(values, -inf, inf, null)
     whole = np.asarray(pc.fill_null(integers(column), 0))
     if not len(whole):
         return Vector(whole, 0, 0, null)
@@ -281,12 +281,16 @@ def _alike(left: Vector, right: Vector, left_kind: str, right_kind: str, *, want
 
 def _compared(operator: str, left: Vector, right: Vector, left_kind: str, right_kind: str) -> BoolArray:
     kind = common_type(left_kind, right_kind) or ""
+    if is_decimal(kind):
+        left, right = decimals.scaled(left, left_kind, kind), decimals.scaled(right, right_kind, kind)
+    else:
+        left, right = decimals.as_double(left, left_kind), decimals.as_double(right, right_kind)
     error = left.error + right.error
     unknown = either(left.unknown, right.unknown)
-    if is_decimal(kind) or kind == "float":
-        # Whole numbers and constants are rounded here, and perhaps otherwise than by Spark.
-        share = _FLOAT_ERROR if kind == "float" and left_kind != right_kind else _DOUBLE_ERROR
-        error += (left.size + right.size) * share
+    if kind == "float" and left_kind != right_kind:
+        whole = left if left_kind in NUMERIC_ORDER else right
+        # Spark rounds those that are no FLOAT, or not: that depends on the mode.
+        error += (left.size + right.size) * _FLOAT_ERROR if whole.size > _WHOLE_FLOAT else 0.0
     null = either(left.null, right.null)
     if not isfinite(error):
         return _kept(np.ones(np.broadcast_shapes(left.values.shape, right.values.shape), bool), None, None)
@@ -339,17 +343,21 @@ def _value(expression: Expression, inputs: Sequence[Vector]) -> Vector:
         case Constant(value, kind):
             if value is None:
                 return Vector(np.zeros(1, np.int64), 0, 0, np.ones(1, bool))
-            exact = is_decimal(kind) or kind in ("float", "double")
-            number: Any = float(value) if exact else int(value)
+            if is_decimal(kind):
+                return decimals.of_constant(value, kind)
+            number: Any = float(value) if kind in ("float", "double") else int(value)
             return Vector(np.array([number]), number, number)
         case Call("negative", (inside,), kind):
-            return _arithmetic("-", Vector(np.zeros(1, np.int64), 0, 0), _value(inside, inputs), kind)
+            zero = Vector(np.zeros(1, np.int64), 0, 0)
+            return _arithmetic("-", zero, _value(inside, inputs), kind, (kind, kind))
         case Call("abs", (inside,), kind):
             return _absolute(_value(inside, inputs), kind)
         case Call("sqrt", (inside,)):
-            return _root(_value(inside, inputs))
+            return _root(decimals.as_double(_value(inside, inputs), inside.type))
+        case Call("cast", (inside,), kind) if is_decimal(kind):
+            return decimals.scaled(_value(inside, inputs), inside.type, kind)
         case Call("cast", (inside,), kind):
-            return converted(_value(inside, inputs), inside.type, kind)
+            return converted(decimals.as_double(_value(inside, inputs), inside.type), inside.type, kind)
         case Call("floor", (inside, Constant(divisor, _))):
             return floored(_value(inside, inputs), int(divisor or 1))
         case Call("case", (*pairs, default)):
@@ -360,7 +368,8 @@ def _value(expression: Expression, inputs: Sequence[Vector]) -> Vector:
                 found = _chosen(name, found, each)
             return found
         case Call(operator, (left, right), kind):
-            return _arithmetic(operator, _value(left, inputs), _value(right, inputs), kind)
+            sides = _value(left, inputs), _value(right, inputs)
+            return _arithmetic(operator, *sides, kind, (left.type, right.type))
     raise AssertionError(f"{expression} has no value")
 
 
@@ -372,8 +381,13 @@ def _by_case(pairs: Sequence[Expression], default: Expression, inputs: Sequence[
     return found
 
 
-def _arithmetic(operator: str, left: Vector, right: Vector, kind: str) -> Vector:
+def _arithmetic(operator: str, left: Vector, right: Vector, kind: str, kinds: tuple[str, str]) -> Vector:
     null, unknown = either(left.null, right.null), either(left.unknown, right.unknown)
+    if is_decimal(kind):
+        if operator != "*":
+            left, right = (decimals.scaled(*each, kind) for each in zip((left, right), kinds, strict=True))
+        return decimals.computed(operator, left, right, null, unknown)
+    left, right = (decimals.as_double(*each) for each in zip((left, right), kinds, strict=True))
     divisor = right.values
     if operator in ("/", "%"):
         # Spark says NULL or fails.
@@ -383,9 +397,14 @@ def _arithmetic(operator: str, left: Vector, right: Vector, kind: str) -> Vector
     low, high = _span(operator, left, right)
     if kind in BITS:
         return _whole(operator, left, replace(right, values=divisor), kind, (low, high), null, unknown)
+    narrow = set(kinds) == {"float"}
     with np.errstate(all="ignore"):
-        first, second = left.values.astype(np.float64), divisor.astype(np.float64)
-        values = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}[operator](first, second)
+        # Of two FLOATs the result is rounded to one.
+        sides = (each.astype(np.float32 if narrow else np.float64) for each in (left.values, divisor))
+        values = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}[operator](*sides)
+        values = values.astype(np.float64)
+        if narrow:
+            low, high = float(np.float32(low)), float(np.float32(high))
     size = max(abs(low), abs(high))
     error = left.error + right.error
     if error and operator == "*":
@@ -393,11 +412,11 @@ def _arithmetic(operator: str, left: Vector, right: Vector, kind: str) -> Vector
     elif error and operator == "/":
         error = inf
     rounded = left.size + right.size + size
-    if kind == "float":
+    if kind == "float" and not narrow:
         # Whole numbers become FLOAT first, or not: that depends on the mode.
         error = error + rounded * _FLOAT_ERROR + _LEAST_FLOAT if rounded < _GREATEST_FLOAT else inf
-    elif is_decimal(kind) or error:
-        error += rounded * _DOUBLE_ERROR
+    elif error:
+        error += rounded * (_FLOAT_ERROR if narrow else _DOUBLE_ERROR)
     # Not a number: the product of no error and an endless size.
     error = error if error == error else inf
     return Vector(values, low, high, null, unknown, error)
@@ -469,16 +488,14 @@ def _root(inside: Vector) -> Vector:
 def _chosen(name: str, first: Vector, second: Vector) -> Vector:
     """Return the first value that is not NULL, or the greatest or the least of those."""
     nulls = [NONE if each.null is None else each.null for each in (first, second)]
-    function = {"greatest": np.maximum, "least": np.minimum}.get(name)
+    # NaN is above all.
+    function = {"greatest": np.maximum, "least": np.fmin}.get(name)
     values = first.values if function is None else function(first.values, second.values)
     if first.null is not None:
         values = np.where(first.null, second.values, values)
     if second.null is not None and function is not None:
         values = np.where(second.null & ~nulls[0], first.values, values)
     unknown = either(first.unknown, second.unknown)
-    if not all(map(isfinite, (first.low, first.high, second.low, second.high))):
-        # NaN is above all.
-        unknown = either(unknown, np.isnan(first.values) | np.isnan(second.values))
     both = nulls[0] & nulls[1] if first.null is not None and second.null is not None else None
     error = max(first.error, second.error)
     return Vector(values, min(first.low, second.low), max(first.high, second.high), both, unknown, error)

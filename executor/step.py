@@ -41,7 +41,7 @@ from wjoin.executor.state.slices import (
 from wjoin.executor.state.writing import Writing
 from wjoin.executor.stretches import STRETCH_BYTES, Arrived, stretches
 from wjoin.parts.kernels.adaptive import Meeting, preferred
-from wjoin.parts.kernels.registry import KERNELS
+from wjoin.parts.kernels.registry import KERNELS, refusal_of
 from wjoin.parts.kernels.run_filter import RunFilter
 from wjoin.parts.kernels.runs import BoolArray, Order, RunShape, SortedRun, int64_view
 from wjoin.parts.routes.route import Role
@@ -270,11 +270,20 @@ class StageLogic:
         ``worker``: the place of this one among the workers of the stage.
         """
         writing = manifest.writing or Writing.first(self.plan, self.stage)
-        kernels = self.stage.kernels
-        # Workers that adapt go on with the kernel whose order their state has.
-        known = (name for name in kernels if KERNELS[name].order.value == writing.orders[0])
-        logic = self._with(next(known, kernels[0]))
+        # Workers that adapt, and those with marks, go on with the kernel whose order their state has.
+        names = (*self.stage.kernels, *(KERNELS if preserved_inputs(self.stage) else ()))
+        possible = (self._with(name) for name in names if self._can_have(name))
+        known = (each for each in possible if each.orders == tuple(writing.orders))
+        logic = next(known, None) or self._with(self.stage.kernels[0])
         yield from logic._micro_batch(manifest, writing, store, arrivals, counts, worker, among=self)
+
+    @property
+    def orders(self) -> tuple[str, ...]:
+        """The orders in which the rows of the inputs are kept."""
+        return tuple(each.order_name for each in self.shapes)
+
+    def _can_have(self, kernel: str) -> bool:
+        return refusal_of((kernel,), keyed=self.stage.keyed, indexed=self.stage.indexed) is None
 
     def _with(self, kernel: str) -> "StageLogic":
         """Return the logic with one kernel of the stage."""
@@ -553,7 +562,8 @@ class StageLogic:
 
     def _next_writing(self, current: "StageLogic", new: _New) -> Writing:
         """Return the rules for the next micro-batch, of the kernel that suits the new rows."""
-        logic = self._suited(current, new) if len(self.stage.kernels) > 1 else current
+        several, name = len(self.stage.kernels) > 1, self.stage.kernels[0]
+        logic = self._suited(current, new) if several else current._with(name)
         return Writing.of(logic.stage, logic.shapes, self.stretch)
 
     def _suited(self, current: "StageLogic", new: _New) -> "StageLogic":
@@ -673,7 +683,7 @@ class StageLogic:
         def arranged(runs: Sequence[SortedRun | None]) -> list[SortedRun | None]:
             return [_sorted_as(*each) for each in zip(self.shapes, runs, shapes, strict=True)]
 
-        return _New(arranged(new.probing), arranged(new.stored))
+        return replace(new, probing=arranged(new.probing), stored=arranged(new.stored))
 
 
 def _joined(probe: Probe) -> tuple[int, ...]:

@@ -26,6 +26,8 @@ from wjoin.planner.windows.window_graph import absent_streams
 
 _LEFT_MAY_MISS = (JoinKind.RIGHT, JoinKind.FULL)
 
+_OF_SETTING = "a FLOAT and a whole number meet as FLOAT or as DOUBLE, as a setting says"
+
 _KEEPS = "a {} JOIN keeps rows of {}, a table, whose joins Spark makes after the others"
 _KEEPS_BESIDE_STREAMS = (
     "a {} JOIN keeps rows of {}, a table: among streams it is never decided that one has no partner"
@@ -195,7 +197,7 @@ def refuse_undecided(tree: JoinTree, conjunct: Conjunct, span: Span, sources: Se
     ours = staged and not of_table
     if ours and isinstance(conjunct.read, ReadCondition) and is_exact(conjunct.read.expression):
         return
-    why = conjunct.read.what if isinstance(conjunct.read, Unread) else "a FLOAT or a DECIMAL"
+    why = conjunct.read.what if isinstance(conjunct.read, Unread) else _OF_SETTING
     if not ours:
         declared = any(each.column.declared is not None for each in conjunct.columns)
         if not declared and not conjunct.matches:

@@ -10,7 +10,6 @@ from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import SelectBlock
 from wjoin.parts.kernels.kernel import Refusal
 from wjoin.parts.kernels.registry import KERNELS, kernels_of, refusal_of
-from wjoin.parts.kernels.runs import Order
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Placement
 from wjoin.planner.catalog import Relation
@@ -144,31 +143,23 @@ def _of_outer(
     if method is not None and method.part != only.value and method.span is not None:
         raise method.refused(f"Spark's own joins run {kind} of tables", "leave it out")
     if bounds is not None and bounds.part != Bounds.EXACT.value and bounds.span is not None:
+        # What has no partner is told when it need not be kept: wider bounds would tell it later.
         raise bounds.refused(f"{kind} needs exact bounds to decide", "leave it out")
     if route is not None and route.span is not None and not _can_share(route, plan):
         shared = any(_is_shared(stage) and not _is_inner(stage) for stage in plan.stages)
         remedy = "use PLAN(ATR), or leave it out" if shared else "leave it out"
         raise route.refused(f"{kind} needs all partners of a row on one worker", remedy)
-    algorithm = wishes.get("ALGORITHM")
-    if algorithm is not None and algorithm.span is None:
-        # What a session prefers is for joins that can have it.
+    algorithm, union = wishes.get("ALGORITHM"), wishes.get("PASSES")
+    if not ours and algorithm is not None:
+        if algorithm.span is not None:
+            raise algorithm.refused(f"Spark's own joins run {kind} of tables", "leave it out")
         algorithm = None
-    kernels = tuple(
-        own if _is_inner(stage) else tuple(each for each in own if _keeps_order(each, stage))
-        for stage, own in zip(plan.stages, _kernels(algorithm, plan.stages), strict=True)
-    )
-    if ours and algorithm is not None and not all(kernels):
-        keyed = all(stage.keyed or own for stage, own in zip(plan.stages, kernels, strict=True))
-        order, remedy = ("keys", "ALGORITHM(HW)") if keyed else ("times", "ALGORITHM(MW)")
-        reason = f"{kind} needs rows in the order of their {order}"
-        raise algorithm.refused(reason, f"use {remedy}, or leave it out")
-    union = wishes.get("PASSES")
     passes = _passes(union, graph)
     if asof and union is not None and union.span is not None and passes == (Passes.UNION,):
         raise union.refused(f"{kind} looks for the nearest row of all alternatives", "leave it out")
     return Alternatives(
         (Bounds.EXACT,),
-        kernels,
+        _kernels(algorithm, plan.stages),
         tuple(
             # What waits for counts comes to one worker.
             own if ours and not plan.counted and _is_shared(stage) else (plain(stage),)
@@ -177,14 +168,6 @@ def _of_outer(
         (Passes.HULL,) if asof else passes,
         (only,),
     )
-
-
-def _keeps_order(kernels: Kernels, stage: Stage) -> bool:
-    """Return whether some kernels have rows in the order that a join which is no inner one needs."""
-    if stage.keyed:
-        return all(KERNELS[name].order is Order.KEY for name in kernels)
-    nearest = isinstance(stage, Join) and stage.nearest is not None
-    return not nearest or all(KERNELS[name].timely for name in kernels)
 
 
 def _is_shared(stage: Stage) -> bool:

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from wjoin.planner.conditions.expressions import (
     NUMERIC_ORDER,
     Call,
-    Constant,
     Expression,
     common_type,
+    digits_of,
     is_decimal,
 )
 from wjoin.planner.conditions.time_arithmetic import midnight
@@ -33,8 +33,16 @@ def cast(inside: Expression, kind: str) -> Expression | None:
         or (source == "float" and kind == "double")
         or (is_decimal(source) and kind == "double")
         or (source == "timestamp" and kind in ("bigint", "double"))
+        or _has_room(kind, source)
     )
     return Call("cast", (inside,), kind) if known else None
+
+
+def _has_room(kind: str, source: str) -> bool:
+    """Return whether a type is a DECIMAL for all numbers of another one."""
+    if not is_decimal(kind) or not (is_decimal(source) or source in NUMERIC_ORDER):
+        return False
+    return all(most >= own for most, own in zip(digits_of(kind), digits_of(source), strict=True))
 
 
 def unified(values: Sequence[Expression]) -> list[Expression]:
@@ -46,8 +54,6 @@ def unified(values: Sequence[Expression]) -> list[Expression]:
         return []
     if all(each.type == kind for each in values):
         return list(values)
-    if kind not in (*NUMERIC_ORDER, "double"):
-        return []
-    if any(is_decimal(each.type) and not isinstance(each, Constant) for each in values):
+    if kind not in (*NUMERIC_ORDER, "double") and not is_decimal(kind):
         return []
     return [found for each in values if (found := cast(each, kind)) is not None]

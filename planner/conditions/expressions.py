@@ -82,9 +82,10 @@ def common_type(first: str, second: str) -> str | None:
     """Return the type in which Spark compares two values, None where it is not known here."""
     if not (is_numeric(first) and is_numeric(second)):
         return first if first == second else None
-    for kind in ("double", "float"):
-        if kind in (first, second):
-            return kind
+    if "double" in (first, second):
+        return "double"
+    if "float" in (first, second):
+        return "double" if is_decimal(first) or is_decimal(second) else "float"
     if is_decimal(first) or is_decimal(second):
         sides = digits_of(first), digits_of(second)
         return decimal_type(max(whole for whole, _ in sides), max(part for _, part in sides))
@@ -110,31 +111,34 @@ def arithmetic_type(operator: str, first: str, second: str) -> str | None:
     return None
 
 
-_APART = frozenset({"and", "or", "not", "case", "cast", "floor"})
+_APART = frozenset({"and", "or", "not", "case", "cast", "floor", "is null"})
 """What does not bring the values of its arguments to one type."""
+
+_ARITHMETIC = frozenset({"+", "-", "*", "/", "%"})
+
+_WHOLE_FLOAT = 2**24
+"""Up to this all whole numbers are FLOATs."""
 
 
 def is_exact(expression: Expression) -> bool:
     """Return whether a condition can be told to be true or not, but for overflows and divisions by zero.
 
-    DECIMAL and FLOAT are reckoned in DOUBLE, which is not always the last word.
+    A FLOAT and a whole number meet as FLOAT or as DOUBLE, as a setting says: that must make no difference.
     """
-    if isinstance(expression, Constant):
+    if not isinstance(expression, Call):
         return True
-    if _rounded(expression.type):
-        return False
-    if isinstance(expression, Input):
-        return True
-    first, *others = expression.arguments
-    if expression.function not in _APART:
-        kinds = [common_type(first.type, each.type) for each in others]
-        if any(kind is None or _rounded(kind) for kind in kinds):
+    if expression.function not in _APART and any(each.type == "float" for each in expression.arguments):
+        whole = [each for each in expression.arguments if each.type in NUMERIC_ORDER]
+        if whole and not (expression.function not in _ARITHMETIC and all(map(_is_float, whole))):
             return False
     return all(map(is_exact, expression.arguments))
 
 
-def _rounded(kind: str) -> bool:
-    return kind == "float" or is_decimal(kind)
+def _is_float(whole: Expression) -> bool:
+    """Return whether a whole number is a FLOAT, too."""
+    if isinstance(whole, Constant):
+        return abs(int(whole.value or 0)) <= _WHOLE_FLOAT
+    return whole.type in ("tinyint", "smallint")
 
 
 _STRICT = frozenset({*TURNED, "+", "-", "*", "/", "%", "negative", "abs", "sqrt", "cast", "floor"})

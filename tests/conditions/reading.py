@@ -17,6 +17,8 @@ TYPES = {
     "f": "float",
     "d": "double",
     "m": "decimal(10,2)",
+    "w": "decimal(20,6)",
+    "u": "decimal(38,0)",
     "s": "string",
     "b": "boolean",
     "t": "date",

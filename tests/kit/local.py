@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -117,6 +117,12 @@ class LocalWorkers:
             fresh = Manifest.fresh("local", count, len(stage.inputs))
             logic = StageLogic(plan, number, stretch, predicates or {}, absent=self._absent)
             self._stages.append([_Worker(logic, fresh) for _ in range(count)])
+
+    def change(self, plan: PhysicalPlan) -> None:
+        """Go on with the same plan with other kernels, as after a restart."""
+        for stage in self._stages:
+            for worker in stage:
+                worker.logic = replace(worker.logic, plan=plan)
 
     @property
     def state_rows(self) -> int:

@@ -10,7 +10,18 @@ from hypothesis import strategies as st
 
 from tests.kit.local import LocalWorkers
 from tests.kit.planned import plan_over, stream_of
-from tests.properties.test_outer import SECOND, Result, Row, Stamped, block, found_in, in_slices, on_of
+from tests.properties.test_outer import (
+    KERNELS,
+    KEYED,
+    SECOND,
+    Result,
+    Row,
+    Stamped,
+    block,
+    found_in,
+    in_slices,
+    on_of,
+)
 from wjoin.executor.counts import Counts
 from wjoin.executor.state.manifest import written_manifest
 from wjoin.executor.stretches import STRETCH_BYTES
@@ -50,11 +61,12 @@ class Case:
     delays: tuple[int, int]
     batches: Sequence[Batch]
     compared: bool
+    kernels: Sequence[str]
     windowed: bool = True
     keyed: bool = True
     length: int | None = None
 
-    def plan(self, relation: Relation) -> PhysicalPlan:
+    def plan(self, relation: Relation, kernel: str = "HW") -> PhysicalPlan:
         window = f"WINDOW (A, B) BETWEEN {self.low} SECONDS AND {self.high} SECONDS" * self.windowed
         on = on_of("A.k = B.k" * self.keyed, "A.v <= B.v" * self.compared)
         match = "NEAREST" if self.nearest is Nearest.EITHER else f"A.ts {self.nearest.value} B.ts"
@@ -63,6 +75,7 @@ class Case:
             f"""SELECT A.n AS a, B.n AS b FROM a WATERMARK ts {first} AS A {"LEFT " * self.padded}ASOF JOIN
                 b WATERMARK ts {second} AS B MATCH_CONDITION ({match}) {on} {window}""",
             [relation] * 2,
+            {"ALGORITHM": kernel if self.keyed or kernel not in KEYED else "MW"},
         )
         return in_slices(planned.physical, self.length)
 
@@ -102,15 +115,17 @@ def cases(draw: st.DrawFn) -> Case:
         )
         return [(next(numbers), 5 * step + time, key, value) for time, key, value in found]
 
-    low = draw(st.integers(-8, 6))
+    low, steps, compared = draw(st.integers(-8, 6)), draw(st.integers(1, 7)), draw(st.booleans())
+    kernels = st.sampled_from(KERNELS if compared else KERNELS[:-1])
     case = Case(
         draw(st.sampled_from(Nearest)),
         draw(st.booleans()),
         low,
         low + draw(st.integers(0, 12)),
         (draw(st.integers(0, 8)), draw(st.integers(0, 8))),
-        [(rows(step), rows(step)) for step in range(draw(st.integers(1, 7)))],
-        draw(st.booleans()),
+        [(rows(step), rows(step)) for step in range(steps)],
+        compared,
+        draw(st.lists(kernels, min_size=steps, max_size=steps)),
         keyed=draw(st.booleans()),
         length=draw(st.none() | st.sampled_from([1, 3, 10])),
     )
@@ -157,7 +172,8 @@ def test_every_row_comes_once_in_the_micro_batch_that_decides_it(partitions: int
         workers, oracle = LocalWorkers(plan, partitions, stretch), Oracle(case)
         for worker in workers._stages[0]:
             worker.store = Stamped()
-        for batch in case.batches:
+        for batch, kernel in zip(case.batches, case.kernels, strict=True):
+            workers.change(case.plan(COLUMNS, kernel))
             blocks = {stream: block(plan, stream, rows) for stream, rows in enumerate(batch) if rows}
             assert found_in(plan, workers.run(blocks, Counts())) == oracle.take(batch)
             # As after a restart.
@@ -174,7 +190,7 @@ def test_tables_have_the_nearest_row_of_each_row(stretch: int) -> None:
     @given(cases(), st.booleans())
     def run(case: Case, windowed: bool) -> None:
         case = replace(case, windowed=windowed)
-        plan = case.plan(TABLE)
+        plan = case.plan(TABLE, case.kernels[0])
         first, second = ([row for batch in case.batches for row in batch[side]] for side in (0, 1))
         workers = LocalWorkers(plan, 2, stretch)
         blocks = {stream: block(plan, stream, rows) for stream, rows in enumerate((first, second)) if rows}
@@ -186,7 +202,7 @@ def test_tables_have_the_nearest_row_of_each_row(stretch: int) -> None:
 def test_rows_leave_the_state_once_nothing_waits_for_them() -> None:
     """Of ten minutes of micro-batches the last rows are kept, whichever stream runs ahead."""
     for ahead in (0, 40, -40):
-        case = Case(Nearest.EITHER, True, -10, 10, (5, 5), [], False)
+        case = Case(Nearest.EITHER, True, -10, 10, (5, 5), [], False, [])
         plan = case.plan(COLUMNS)
         workers, oracle, found = LocalWorkers(plan), Oracle(case), 0
         for step in range(0, 600, 5):

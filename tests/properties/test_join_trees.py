@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from tests.kit.local import LocalWorkers
 from tests.kit.planned import block_of, plan_over, stream_of
-from tests.properties.test_outer import Stamped, in_slices, on_of
+from tests.properties.test_outer import KERNELS, KEYED, Stamped, in_slices, on_of
 from wjoin.executor.counts import Counts
 from wjoin.executor.state.manifest import written_manifest
 from wjoin.executor.stretches import STRETCH_BYTES
@@ -165,6 +165,8 @@ class Case:
     complete: bool
     length: int | None = None
     counted: Sequence[Counted] = ()
+    kernels: Sequence[str] = ()
+    """With which each micro-batch is joined, as after a restart."""
 
     @property
     def hidden(self) -> set[int]:
@@ -204,13 +206,14 @@ class Case:
         windows += [each.text for each in self.counted]
         return f"SELECT {listed} FROM {text} {' AND '.join(windows)}"
 
-    def planned(self, *, streaming: bool = True) -> PlannedSelect:
+    def planned(self, kernel: str = "HW", *, streaming: bool = True) -> PlannedSelect:
         stream = replace(stream_of({"n": "bigint", "k": "bigint", "v": "bigint"}), streaming=streaming)
-        return plan_over(self.text, [stream] * len(self.delays))
+        keyed = all(any(term.equal for term in step.terms) for step in self.steps)
+        wished = {"ALGORITHM": kernel} if keyed or kernel not in KEYED else {}
+        return plan_over(self.text, [stream] * len(self.delays), wished)
 
-    @property
-    def plan(self) -> PhysicalPlan:
-        return in_slices(self.planned().physical, self.length)
+    def plan(self, kernel: str = "HW") -> PhysicalPlan:
+        return in_slices(self.planned(kernel).physical, self.length)
 
 
 @st.composite
@@ -269,14 +272,16 @@ def cases(draw: st.DrawFn, *, rows_counted: bool = False) -> Case:
 
     terms = st.builds(Counted, st.integers(0, count - 1), st.integers(1, 3), st.booleans())
     counted = draw(st.lists(terms, min_size=1, max_size=2)) if rows_counted else []
+    batches = draw(st.integers(1, 7))
     return Case(
         steps,
         [draw(st.integers(0, 6)) for _ in range(count)],
-        [[rows(step) for _ in range(count)] for step in range(draw(st.integers(1, 7)))],
+        [[rows(step) for _ in range(count)] for step in range(batches)],
         # Of several joins with windows of rows streams cannot end.
         draw(st.booleans()) and (count == 2 or not counted),
         draw(st.none() | st.sampled_from([1, 3, 10])),
         counted,
+        draw(st.lists(st.sampled_from(KERNELS[:-1]), min_size=batches + 1, max_size=batches + 1)),
     )
 
 
@@ -365,7 +370,8 @@ class Oracle:
             if 0 in kind.preserved and kind.alone and not met and before:
                 end = None if number in self.empty else self._left_ends(each, step)
                 ends = not (step.choice and end) and (end is None or end < min(self.mark(number), cap))
-                yield (*each, None), self.over or (decided and ends) or (end is None and number > 1)
+                at_once = end is None and (number > 1 or number in self.empty)
+                yield (*each, None), self.over or (decided and ends) or at_once
         for row in right if 1 in kind.preserved else ():
             if row[0] not in partners:
                 yield (*[None] * number, row), self.over
@@ -519,7 +525,10 @@ def check(case: Case, partitions: int = 1, stretch: int = STRETCH_BYTES) -> None
     times = {row[0]: row[1] for batch in case.batches for rows in batch for row in rows}
     least = -END
     ends = [[(END + n, END, 90 + n, 9)] for n in range(len(case.delays))]
-    for batch in case.batches if case.complete else (*case.batches, ends):
+    batches = case.batches if case.complete else (*case.batches, ends)
+    kernels = case.kernels or ["HW"] * (len(case.batches) + 1)
+    for batch, kernel in zip(batches, kernels, strict=False):
+        workers.change(case.plan(kernel))
         blocks = {stream: block(plan, stream, rows) for stream, rows in enumerate(batch) if rows}
         new = found_in(plan, shown, workers.run(blocks, Counts()))
         expected = oracle.take(batch)
@@ -601,7 +610,7 @@ def test_silent_streams_of_a_tree_go_on_and_lose_no_row() -> None:
     """Each join lets its stream go on, and the next one knows what it has decided."""
     terms = Term(0, -2, 5, False), Term(0, -1, 6, False)
     case = Case([Step(JoinKind.LEFT, [each]) for each in terms], [0, 0, 0], [], complete=False)
-    plan = case.plan
+    plan = case.plan()
     first, *others = plan.streams
     plan = replace(plan, streams=(first, *(replace(each, idle_after=SECOND) for each in others)))
     workers = LocalWorkers(plan)

@@ -243,14 +243,14 @@ def test_marks_go_with_their_rows_over_moves(case: Case, data: st.DataObject) ->
     """Of joins with a key and without: no row without a partner comes twice, or too late."""
     lengths, counts = st.sampled_from([None, 1, 3, 10]), st.integers(1, 4)
     case = dataclasses.replace(case, idle=(None, None), ends=[False] * len(case.batches))
-    now, oracle = case.plan, Oracle(case)
+    now, oracle = case.plan("HW"), Oracle(case)
     local = stamped(LocalWorkers(now, data.draw(counts)))
     for batch in case.batches:
         blocks = {stream: block_of(now, stream, rows) for stream, rows in enumerate(batch) if rows}
         found = found_in(now, local.run(blocks, Counts()))
         assert found == oracle.take(batch, 0, ended=False)
         if data.draw(st.booleans()):
-            then = dataclasses.replace(case, length=data.draw(lengths)).plan
+            then = dataclasses.replace(case, length=data.draw(lengths)).plan("HW")
             new = stamped(LocalWorkers(then, data.draw(counts)))
             moved(now, local, then, new, STRETCH_BYTES)
             now, local = then, new

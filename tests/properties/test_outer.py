@@ -17,10 +17,8 @@ from wjoin.executor.counts import Counts
 from wjoin.executor.state.manifest import written_manifest
 from wjoin.executor.state.slices import Stored
 from wjoin.executor.state.writing import Cutting
-from wjoin.executor.step import StageLogic
 from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.grammar.join_kinds import JoinKind
-from wjoin.parts.kernels.registry import KERNELS
 from wjoin.parts.routes.route import Placement
 from wjoin.planner.catalog import Delay, Relation
 from wjoin.planner.choose.placements import masters
@@ -32,6 +30,12 @@ SECOND = 1_000_000
 Row = tuple[int, int, int, int]
 """The number of a row, its event time in seconds, its key and its value."""
 
+KERNELS = ("HW", "MW", "NLW", "ADAPTIVE", "ORDERED")
+"""What a hint can ask for, at last what needs a condition on the values of two streams."""
+
+KEYED = ("HW", "ADAPTIVE")
+"""Those of them that need an equality."""
+
 Result = tuple[int | None, int | None]
 """The numbers of the rows of a result."""
 
@@ -41,8 +45,9 @@ class Case:
     """A join with windows of ``low`` to ``high`` seconds and delays, and the rows of its micro-batches.
 
     ``idle``: after how many seconds each stream is silent; ``clocks``: those of the micro-batches;
-    ``ends``: whether all streams end with one. ``keyed``: whether partners have one key; ``length``: the
-    seconds of the slices in which rows that wait lie on workers, None where they lie in none.
+    ``ends``: whether all streams end with one; ``kernels``: with which each is joined, as after a restart.
+    ``keyed``: whether partners have one key; ``length``: the seconds of the slices in which rows that wait
+    lie on workers, None where they lie in none.
     """
 
     kind: JoinKind
@@ -54,11 +59,11 @@ class Case:
     idle: tuple[int | None, int | None] = (None, None)
     clocks: Sequence[int] = ()
     ends: Sequence[bool] = ()
+    kernels: Sequence[str] = ()
     keyed: bool = True
     length: int | None = None
 
-    @property
-    def plan(self) -> PhysicalPlan:
+    def plan(self, kernel: str) -> PhysicalPlan:
         listed = "A.n AS a" if self.kind.one_sided else "A.n AS a, B.n AS b"
         on = on_of("A.k = B.k" * self.keyed, "A.v <= B.v" * self.compared)
         first, second = (f"DELAY OF INTERVAL {each} SECONDS" for each in self.delays)
@@ -70,6 +75,7 @@ class Case:
                 silent_after(stream_of({"n": "bigint", "k": "bigint", "v": "bigint"}), each)
                 for each in self.idle
             ],
+            {"ALGORITHM": kernel if self.keyed or kernel not in KEYED else "MW"},
         )
         return in_slices(planned.physical, self.length)
 
@@ -77,14 +83,6 @@ class Case:
         inside = self.low <= second[1] - first[1] <= self.high
         alike = not self.keyed or first[2] == second[2]
         return alike and inside and (not self.compared or first[3] <= second[3])
-
-
-def with_kernel(plan: PhysicalPlan, kernel: str) -> PhysicalPlan:
-    """Return a plan of one join that finds partners by a kernel, as it is where it cannot."""
-    (stage,) = plan.stages
-    if KERNELS[kernel].refusal(keyed=stage.keyed, indexed=stage.indexed):
-        return plan
-    return plan.with_stage(0, arranged_stage(plan, replace(stage, kernels=(kernel,)), None))
 
 
 def on_of(*conditions: str) -> str:
@@ -121,18 +119,20 @@ def cases(draw: st.DrawFn) -> Case:
         return [(next(numbers), 5 * step + time, key, value) for time, key, value in found]
 
     idle = st.none() | st.integers(1, 12)
-    steps = draw(st.integers(1, 7))
+    steps, compared = draw(st.integers(1, 7)), draw(st.booleans())
+    kernels = st.sampled_from(KERNELS if compared else KERNELS[:-1])
     return Case(
         draw(st.sampled_from([each for each in JoinKind if each is not JoinKind.INNER and not each.asof])),
         low,
         low + draw(st.integers(0, 8)),
         (draw(st.integers(0, 8)), draw(st.integers(0, 8))),
         [(rows(step), rows(step)) for step in range(steps)],
-        draw(st.booleans()),
+        compared,
         (draw(idle), draw(idle)),
         # A clock may be set back.
         list(itertools.accumulate(draw(st.lists(st.integers(-2, 9), min_size=steps, max_size=steps)))),
         draw(st.lists(st.integers(0, 5).map(lambda each: each == 0), min_size=steps, max_size=steps)),
+        draw(st.lists(kernels, min_size=steps, max_size=steps)),
         draw(st.booleans()),
         draw(st.none() | st.sampled_from([1, 3, 10])),
     )
@@ -251,11 +251,14 @@ def test_every_result_comes_once_in_the_micro_batch_that_decides_it(partitions: 
 
     @given(cases())
     def run(case: Case) -> None:
-        plan = case.plan
+        plan = case.plan("HW")
         workers, oracle = LocalWorkers(plan, partitions, stretch), Oracle(case)
         for worker in workers._stages[0]:
             worker.store = Stamped()
-        for batch, clock, ended in zip(case.batches, case.clocks, case.ends, strict=True):
+        for batch, clock, ended, kernel in zip(
+            case.batches, case.clocks, case.ends, case.kernels, strict=True
+        ):
+            workers.change(case.plan(kernel))
             blocks = {stream: block(plan, stream, rows) for stream, rows in enumerate(batch) if rows}
             found = found_in(plan, workers.run(blocks, Counts(), clock * SECOND, ended=ended))
             assert found == oracle.take(batch, clock, ended=ended)
@@ -266,31 +269,18 @@ def test_every_result_comes_once_in_the_micro_batch_that_decides_it(partitions: 
     run()
 
 
-def assert_over_restarts(case: Case, kernels: Sequence[str], stretch: int = STRETCH_BYTES) -> None:
+def assert_over_restarts(case: Case, kernels: Sequence[str]) -> None:
     """Compare the results of each micro-batch, which a restart with another kernel comes before."""
-    plan = case.plan
-    workers, oracle = LocalWorkers(plan, 2, stretch), Oracle(case)
+    workers, oracle = LocalWorkers(case.plan("MW"), 2), Oracle(case)
     for worker in workers._stages[0]:
         worker.store = Stamped()
     for batch, kernel in zip(case.batches, kernels, strict=True):
+        plan = case.plan(kernel)
+        workers.change(plan)
         for worker in workers._stages[0]:
-            worker.logic = StageLogic(with_kernel(plan, kernel), 0, stretch)
             worker.manifest = written_manifest(worker.manifest.encode())
         blocks = {stream: block(plan, stream, rows) for stream, rows in enumerate(batch) if rows}
         assert found_in(plan, workers.run(blocks, Counts())) == oracle.take(batch, 0, ended=False)
-
-
-@pytest.mark.parametrize("stretch", [STRETCH_BYTES, 200])
-def test_marks_stay_with_their_rows_where_a_restart_brings_another_kernel(stretch: int) -> None:
-    """Its rows are in another order than those of the state."""
-
-    @given(cases(), st.data())
-    def run(case: Case, data: st.DataObject) -> None:
-        count = len(case.batches)
-        kernels = data.draw(st.lists(st.sampled_from([*KERNELS]), min_size=count, max_size=count))
-        assert_over_restarts(replace(case, idle=(None, None), compared=True), kernels, stretch)
-
-    run()
 
 
 @pytest.mark.parametrize("keyed", [True, False])

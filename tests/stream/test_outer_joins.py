@@ -1,9 +1,11 @@
 """LEFT, RIGHT, FULL, SEMI and ANTI joins of streams and of tables have the rows that DuckDB has."""
 
+import math
 import random
 import re
 from collections import Counter
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -187,6 +189,100 @@ def test_any_condition_can_stand_in_on_of_tables(streams: Streams) -> None:
             SELECT * FROM two B WHERE A.k = B.k AND upper(A.s) < upper(B.s) AND A.v + B.v > 4 AND {NEAR})"""
     )
     assert found.total() > 10
+
+
+NUMBERS = "n BIGINT, k INT, f FLOAT, d DOUBLE, m DECIMAL(10,2), w DECIMAL(24,6)"
+BESIDE = {
+    "left": "LEFT JOIN two B ON A.k = B.k AND A.f <= B.d AND A.m * 2 > B.w - 0.5",
+    "full": "FULL JOIN two B ON A.f = B.d",
+    "anti": "ANTI JOIN two B ON A.m = B.w AND A.d >= B.f",
+    "asof": "LEFT ASOF JOIN two B MATCH_CONDITION (A.n >= B.n) ON A.k = B.k AND A.f - B.f < 0 AND A.w > B.m",
+    "semi": "SEMI JOIN two B ON A.m = B.m AND (A.d = B.d OR greatest(A.f, B.f) > least(A.d, B.d))",
+}
+
+
+def fractions(streams: Streams, rows: int, step: int) -> list[tuple[Any, ...]]:
+    """Return rows with numbers that are hard to compare."""
+    nan, infinite, choice = math.nan, math.inf, streams.chance.choice
+    found = []
+    for _ in range(rows):
+        single = choice([None, nan, infinite, -infinite, 0.0, -0.0, 0.5, 0.25, 1.0])
+        double = choice([None, nan, infinite, 0.0, -0.0, 0.5, 0.1, 1.0])
+        money = choice([None, Decimal("0.10"), Decimal("0.50"), Decimal("1.00"), Decimal("-99999999.99")])
+        wide = choice([None, *map(Decimal, ("0.1", "0.100001", "1", "123456789012345678.000001"))])
+        found.append(
+            (step * 15 + streams.chance.randint(0, 20), choice([1, 2, None]), single, double, money, wide)
+        )
+    return found
+
+
+@pytest.mark.parametrize(
+    ("home", "names"),
+    [
+        ("files", ["left", "full"]),
+        *(pytest.param(each, list(BESIDE), marks=pytest.mark.long) for each in ("files", "spark")),
+    ],
+    ids=["some", "files", "spark"],
+)
+def test_fractions_and_decimals_are_compared_as_spark_does(
+    session: wjoin.Session, tmp_path: Path, home: str, names: list[str]
+) -> None:
+    """NaN is itself, and above all numbers; two zeros are equal; no decimal is rounded."""
+    streams, spark = Streams(session, tmp_path, random.Random(5), delay=20), session.spark
+    session.context.settings.set("wjoin.state", home)
+    for name in ("one", "two"):
+        session.sql(
+            f"""CREATE OR REPLACE STREAM {name} ({NUMBERS}, WATERMARK FOR n AS n - 20)
+                USING parquet OPTIONS (path '{tmp_path / name}', maxFilesPerTrigger '1')"""
+        )
+    streams.sinks(names)
+    shown = {
+        name: "A.*" if name in ("anti", "semi") else "A.*, B.n AS o, B.f AS g, B.d AS e" for name in names
+    }
+    texts = {name: f"SELECT {shown[name]} FROM one A {BESIDE[name]} {WINDOW}" for name in names}
+    script = "; ".join(f"INSERT INTO {name} {text}" for name, text in texts.items())
+    for step in range(3):
+        for name in ("one", "two"):
+            rows = fractions(streams, 25, step) if step < 2 else [(1_000_000, 90 + len(name), *[None] * 4)]
+            frame = spark.createDataFrame(rows, NUMBERS).coalesce(1)
+            frame.write.mode("append").parquet(str(tmp_path / name))
+        session.run_script(script, checkpoint=str(tmp_path / "checkpoints"))
+    for name, text in texts.items():
+        for table in ("one", "two"):
+            rows = spark.read.parquet(str(tmp_path / table)).filter("n < 1000000")
+            rows.createOrReplaceTempView(f"table_{table}")
+            text = re.sub(rf"\b{table} ([AB])\b", rf"table_{table} WATERMARK n DELAY OF 0 AS \1", text)
+        expected = Counter(map(str, session.sql(text).collect()))
+        found = spark.read.parquet(str(tmp_path / f"{name}_out"))
+        assert Counter(map(str, found.filter("n < 1000000 OR n IS NULL").collect())) == expected, name
+        assert expected.total() > 10, name
+
+
+@pytest.mark.parametrize(
+    ("home", "names"),
+    [
+        ("files", ["anti"]),
+        pytest.param("files", ["left", "full", "semi", "anti", "banded"], marks=pytest.mark.long),
+        pytest.param("spark", ["left", "full", "semi", "anti", "banded"], marks=pytest.mark.long),
+    ],
+    ids=["some", "files", "spark"],
+)
+def test_marks_stay_where_another_kernel_goes_on(streams: Streams, home: str, names: list[str]) -> None:
+    """Each start has another kernel, whose rows lie in another order."""
+    streams.session.context.settings.set("wjoin.state", home)
+    streams.sinks(names)
+    for kernel in ("MW", "HW", "ADAPTIVE", "NLW"):
+        hints = dict.fromkeys(names, f"SELECT /*+ ALGORITHM({kernel}) */")
+        if kernel == "HW" and "banded" in names:
+            hints["banded"] = "SELECT /*+ ALGORITHM(ORDERED) */"
+        texts = {name: STATEMENTS[name][0].replace("SELECT", hints[name], 1) for name in names}
+        if kernel == "NLW":
+            end(streams)
+        else:
+            on_time(streams, 1)
+        script = "; ".join(f"INSERT INTO {name} {text}" for name, text in texts.items())
+        streams.session.run_script(script, checkpoint=str(streams.root / "checkpoints"))
+    assert_as_duckdb(streams, names)
 
 
 @pytest.mark.long
