@@ -7,8 +7,13 @@ they judge the same, and so does a micro-batch that is repeated.
 A stage is told of its own streams, and of those that entered before it; the last one is told of all. Of
 those that enter later a stage knows what the later stages had in their files before the micro-batch. So a
 stream that has gone on at the last stage has done so for all, and its rows are late where they enter. Where
-the state is in Spark's store no stage knows of later ones: there only the streams that enter a stage go on,
-with those that it knows; and so it is where joins follow each other of which not all are inner ones.
+joins follow each other of which not all are inner ones, a stream goes on where it enters, and with those that
+enter later as they were before the micro-batch: a join tells the next one which rows it has decided, and both
+go by the same watermarks. Where the state is in Spark's store no stage knows of later ones: there only the
+streams that enter a stage go on, with those that it knows.
+
+When all streams end, the stage where rows wait takes those further that they wait for. Where these have
+entered before, their stage learns it in the same way, and takes later rows for late.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -30,7 +35,8 @@ from wjoin.planner.plan.to_come import needed
 def with_later(before: Manifest, later: Iterable[Manifest]) -> Manifest:
     """Return the state of a stage before a micro-batch with what later stages know of the streams."""
     for each in later:
-        before = replace(before, seen=_latest(before.seen, each.seen))
+        seen, came = _latest(before.seen, each.seen), _latest(before.came, each.came)
+        before = replace(before, seen=seen, came=came)
     return before
 
 
@@ -64,16 +70,16 @@ def _gone_on(
     whole: bool,
 ) -> dict[int, int]:
     """Return how far the streams have gone on that are silent; ``whole`` as in ``Arrivals``."""
-    # A join of a tree tells the next one which rows it has decided: both go by the same watermarks.
-    whole = whole and not plan.tree
     entering = [each.members[0] for each in plan.stages[number].inputs if each.stage is None]
     reached = reached_by(plan, number)
-    known, going = (plan.staged, reached) if whole else (reached, entering)
-    quiet = silent(plan, going, came, clock)
-    # One of another stage counts as it was known there, silent or not: it has gone on by itself.
+    known, going = (plan.staged, entering if plan.tree else reached) if whole else (reached, entering)
+    judged = [each for each in known if each in came] if whole and plan.tree else going
+    quiet = silent(plan, judged, came, clock)
+    # One of another stage that is not judged counts as it was known there: it has gone on by itself.
     marks = [watermark(seen.get(each), plan.streams[each].delay) for each in known if each not in quiet]
     least = None if None in marks else min((mark for mark in marks if mark is not None), default=None)
-    return {} if least is None else {each: least + plan.streams[each].delay for each in quiet}
+    gone_on = quiet.intersection(going) if least is not None else ()
+    return {each: (least or 0) + plan.streams[each].delay for each in gone_on}
 
 
 def _ended(plan: PhysicalPlan, number: int, before: Manifest, seen: Mapping[int, int]) -> dict[int, int]:

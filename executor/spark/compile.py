@@ -162,14 +162,14 @@ def _unpacking(
     fields += [StructField(part_name(number), BooleanType()) for number in parts]
     if not fields:
         fields.append(StructField("rows", BooleanType()))
-    fields += _late_fields(plan, inputs)
+    fields += late_fields(plan, inputs)
     schema = StructType(fields)
     mirror = uuid.uuid4().hex if sites else ""
     parts_of = {number: plan.outputs[number] for number in parts}
     return Unpack(stageless(plan), output, arrow_schema(schema), marked, parts_of, sites, mirror), schema
 
 
-def _late_fields(plan: PhysicalPlan, inputs: Sequence[DataFrame]) -> Iterator[StructField]:
+def late_fields(plan: PhysicalPlan, inputs: Sequence[DataFrame]) -> Iterator[StructField]:
     """Yield the columns of late rows that go to sinks."""
     for stream in plan.telling:
         for number, column in enumerate(plan.streams[stream].late):

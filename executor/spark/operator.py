@@ -313,8 +313,7 @@ class Operator:
         for before in working.over(stored_results(self.logic, place, len(self.workers), stored)):
             yield _Work([Made(before, None)], [])
         manifest = with_histories(self.logic, manifest)
-        plan = self.logic.plan
-        if (plan.clocked or plan.counted) and not plan.tree and isinstance(state, WorkerFiles):
+        if self.logic.plan.asks_later and isinstance(state, WorkerFiles):
             manifest, arrivals.whole = with_later(manifest, self._later(state)), True
         joined = self.logic.stream(manifest, store, arrivals, counts, place)
         for result in working.over(joined):

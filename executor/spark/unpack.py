@@ -79,7 +79,7 @@ class Unpack:
         """Yield the rows of blocks of the last stage: results, and late rows for sinks."""
         for late, group in itertools.groupby(blocks, _are_late):
             if late:
-                yield from map(self._late_rows, group)
+                yield from map(self.late_rows, group)
             else:
                 yield from self._results(group)
 
@@ -95,7 +95,7 @@ class Unpack:
         for block in blocks:
             yield self.rows(block, fetching)
 
-    def _late_rows(self, block: pa.RecordBatch) -> pa.RecordBatch:
+    def late_rows(self, block: pa.RecordBatch) -> pa.RecordBatch:
         """Return late rows for a sink; they have no columns of results."""
         columns = dict(zip(block.schema.names, block.columns, strict=True))
         if self.plan.time_kind is not TimeKind.INTEGRAL:

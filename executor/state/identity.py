@@ -34,6 +34,9 @@ COMPUTED = "computed"
 _PLACE = re.compile(r"\$(\d+)\.(\d+)")
 """What stands for an alias in ``Whole.meaning``: the number of the join, and that of the stream in it."""
 
+_JOINED = re.compile(r"\b__wjoin_input_\d+\b")
+"""What stands for the rows of a join in ``Whole.meaning``."""
+
 
 def stage_identity(plan: PhysicalPlan, stage: Stage) -> dict[str, Any]:
     """Return what must stay the same of a stage and its plan for the life of a checkpoint, as plain data.
@@ -240,7 +243,7 @@ def refuse_other(kept: Mapping[str, Any], own: Mapping[str, Any], checkpoint: st
 
 def _parted(was: str, found: str) -> tuple[str, str]:
     """Return the words in which two texts differ, without those that they begin and end with."""
-    old, new = was.split(" "), found.split(" ")
+    old, new = was.split(), found.split()
     start = _alike(old, new)
     end = _alike(old[start:][::-1], new[start:][::-1])
     return _shown(old[start : len(old) - end]), _shown(new[start : len(new) - end])
@@ -253,7 +256,7 @@ def _alike(first: Sequence[str], second: Sequence[str]) -> int:
 
 
 def _shown(words: Sequence[str]) -> str:
-    text = " ".join(words)
+    text = _JOINED.sub("…", " ".join(words))
     for spelled, shown in ((" . ", "."), ("( ", "("), (" )", ")"), (" ,", ",")):
         text = text.replace(spelled, shown)
     return f"«{text}»" if words else "nothing"
@@ -287,7 +290,8 @@ def _difference(kept: Mapping[str, Any], own: Mapping[str, Any]) -> str:
         for was, found in zip(old["words"], new["words"], strict=False):
             if _spelled(was, old["aliases"]) != _spelled(found, new["aliases"]):
                 return f": it had «{was}», this one has «{found}»"
-    return "" if len(before) == len(now) else f": it had {len(before)} window joins, this one has {len(now)}"
+    had = counted(len(before), "window join")
+    return "" if len(before) == len(now) else f": it had {had}, this one has {len(now)}"
 
 
 def _spelled(words: str, aliases: Sequence[str]) -> str:

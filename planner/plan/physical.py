@@ -549,6 +549,11 @@ class PhysicalPlan:
         return tuple(number for number, scan in enumerate(self.streams) if scan.late)
 
     @property
+    def untelling(self) -> "PhysicalPlan":
+        """The same plan whose stages tell no late rows."""
+        return replace(self, streams=tuple(replace(scan, late_into="", late=()) for scan in self.streams))
+
+    @property
     def streaming(self) -> bool:
         """Whether any input is a stream."""
         return any(stream.streaming for stream in self.streams)
@@ -557,3 +562,15 @@ class PhysicalPlan:
     def clocked(self) -> bool:
         """Whether its workers need the clock of the micro-batches: a stream of it may be silent."""
         return self.streaming and any(each.idle_after is not None for each in self.streams)
+
+    @property
+    def ends_earlier(self) -> bool:
+        """Whether rows wait in a later stage for streams of earlier ones, which end with all streams."""
+        joins = (stage for stage in self.stages if isinstance(stage, Join) and stage.asked)
+        sides = any(1 in each.kind.preserved and each.inputs[0].stage is not None for each in joins)
+        return sides or (bool(self.counted) and len(self.stages) > 1)
+
+    @property
+    def asks_later(self) -> bool:
+        """Whether a stage goes by how far streams have come at later ones, when they are silent or end."""
+        return self.clocked or self.ends_earlier

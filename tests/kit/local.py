@@ -169,10 +169,11 @@ class LocalWorkers:
                 own.ended = ended
                 own.came = {} if clock is None else dict.fromkeys(own.seen, clock)
                 for each in told:
-                    own.seen |= {stream: each.seen[stream] for stream in each.came if stream in each.seen}
-                    own.came |= each.came
-            later = clock is not None or self._plan.counted
-            for worker in workers if later and not self._plan.tree else ():
+                    for stream in each.came.keys() & each.seen.keys():
+                        own.seen[stream] = max(each.seen[stream], own.seen.get(stream, each.seen[stream]))
+                    for stream, came in each.came.items():
+                        own.came[stream] = max(came, own.came.get(stream, came))
+            for worker in workers if self._plan.asks_later else ():
                 worker.manifest = with_later(worker.manifest, known[number + 1 :])
             for place, source in enumerate(stage.inputs):
                 if source.stage is not None:

@@ -167,6 +167,10 @@ class Case:
     counted: Sequence[Counted] = ()
     kernels: Sequence[str] = ()
     """With which each micro-batch is joined, as after a restart."""
+    more: Sequence[Sequence[Sequence[Row]]] = ()
+    """The micro-batches after the one with which all streams end, where there is one."""
+    idle: Sequence[int | None] = ()
+    """After how many micro-batches without a row each stream is silent."""
 
     @property
     def hidden(self) -> set[int]:
@@ -213,7 +217,10 @@ class Case:
         return plan_over(self.text, [stream] * len(self.delays), wished)
 
     def plan(self, kernel: str = "HW") -> PhysicalPlan:
-        return in_slices(self.planned(kernel).physical, self.length)
+        plan = in_slices(self.planned(kernel).physical, self.length)
+        limits = [None if each is None else each * SECOND for each in self.idle or [None] * len(self.delays)]
+        pairs = zip(plan.streams, limits, strict=True)
+        return replace(plan, streams=tuple(replace(each, idle_after=limit) for each, limit in pairs))
 
 
 @st.composite
@@ -273,6 +280,7 @@ def cases(draw: st.DrawFn, *, rows_counted: bool = False) -> Case:
     terms = st.builds(Counted, st.integers(0, count - 1), st.integers(1, 3), st.booleans())
     counted = draw(st.lists(terms, min_size=1, max_size=2)) if rows_counted else []
     batches = draw(st.integers(1, 7))
+    silences = st.just([]) | st.lists(st.none() | st.integers(1, 3), min_size=count, max_size=count)
     return Case(
         steps,
         [draw(st.integers(0, 6)) for _ in range(count)],
@@ -282,6 +290,8 @@ def cases(draw: st.DrawFn, *, rows_counted: bool = False) -> Case:
         draw(st.none() | st.sampled_from([1, 3, 10])),
         counted,
         draw(st.lists(st.sampled_from(KERNELS[:-1]), min_size=batches + 1, max_size=batches + 1)),
+        [[rows(7) for _ in range(count)] for _ in range(0 if counted else draw(st.integers(0, 2)))],
+        [] if counted else draw(silences),
     )
 
 
@@ -292,7 +302,7 @@ class Oracle:
     case: Case
     empty: Collection[int] = ()
     """The streams in whose joins nothing can match."""
-    seen: list[int | None] = field(default_factory=list)
+    seen: list[float | None] = field(default_factory=list)
     rows: list[list[Row]] = field(default_factory=list)
     given: Counter[tuple[int | None, ...]] = field(default_factory=Counter)
     over: bool = False
@@ -308,7 +318,10 @@ class Oracle:
         seen = self.seen[stream]
         return float("-inf") if seen is None else seen - self.case.delays[stream]
 
-    def take(self, batch: Sequence[Sequence[Row]]) -> Counter[tuple[int | None, ...]]:
+    def take(
+        self, batch: Sequence[Sequence[Row]], gone_on: Mapping[int, float]
+    ) -> Counter[tuple[int | None, ...]]:
+        """Take a micro-batch; ``gone_on``: how far silent streams have come after it."""
         marks = [self.mark(stream) for stream in range(len(batch))]
         for stream, rows in enumerate(batch):
             self.rows[stream].extend(row for row in rows if row[1] >= marks[stream])
@@ -316,11 +329,18 @@ class Oracle:
             if times:
                 before = self.seen[stream]
                 self.seen[stream] = max(times) if before is None else max(before, *times)
+        self.go_on(gone_on)
         found = self.decided()
         assert self.given <= found
         new = found - self.given
         self.given = found
         return new
+
+    def go_on(self, seen: Mapping[int, float]) -> None:
+        """Let streams come as far as that."""
+        for stream, time in seen.items():
+            known = self.seen[stream]
+            self.seen[stream] = time if known is None else max(known, time)
 
     def decided(self) -> Counter[tuple[int | None, ...]]:
         """Return all results that no row can change any more."""
@@ -506,7 +526,7 @@ def check(case: Case, partitions: int = 1, stretch: int = STRETCH_BYTES) -> None
         of_rows = "no equality names" in error.message
         assert error.code in ("WJ110", "WJ302", "WJ107") or of_rows, (case.text, error)
         return
-    plan, joins = planned.physical, planned.bound.tree.joins
+    plan, joins = case.plan(), planned.bound.tree.joins
     if any(scan.filters or {*scan.meets} - {"false"} for scan in plan.streams):
         # What these are for is done before rows come to workers.
         return
@@ -527,11 +547,11 @@ def check(case: Case, partitions: int = 1, stretch: int = STRETCH_BYTES) -> None
     ends = [[(END + n, END, 90 + n, 9)] for n in range(len(case.delays))]
     batches = case.batches if case.complete else (*case.batches, ends)
     kernels = case.kernels or ["HW"] * (len(case.batches) + 1)
-    for batch, kernel in zip(batches, kernels, strict=False):
+    for clock, (batch, kernel) in enumerate(zip(batches, kernels, strict=False)):
         workers.change(case.plan(kernel))
         blocks = {stream: block(plan, stream, rows) for stream, rows in enumerate(batch) if rows}
-        new = found_in(plan, shown, workers.run(blocks, Counts()))
-        expected = oracle.take(batch)
+        new = found_in(plan, shown, workers.run(blocks, Counts(), clock * SECOND if plan.clocked else None))
+        expected = oracle.take(batch, come(plan, workers) if plan.clocked else {})
         assert moved or (new == expected if exact else expected <= new + found), case.text
         found += new
         assert all(match_time(times, each) >= least for each in new), case.text
@@ -542,8 +562,27 @@ def check(case: Case, partitions: int = 1, stretch: int = STRETCH_BYTES) -> None
             worker.manifest = written_manifest(worker.manifest.encode())
     if case.complete:
         found += found_in(plan, shown, workers.run({}, Counts(), ended=True))
+        # The query goes on, and nothing that has been decided may change.
+        clock = END * SECOND if plan.clocked else None
+        for batch in (*case.more, ends) if case.more else ():
+            oracle.go_on(come(plan, workers))
+            blocks = {stream: block(plan, stream, rows) for stream, rows in enumerate(batch) if rows}
+            found += found_in(plan, shown, workers.run(blocks, Counts(), clock))
+            oracle.take(batch, {})
     oracle.over = True
     assert before_the_end(found) == before_the_end(oracle.decided()), case.text
+
+
+def come(plan: PhysicalPlan, workers: LocalWorkers) -> dict[int, float]:
+    """Return how far each stream has come, as the stage that it enters judges its next rows."""
+    found: dict[int, float] = {}
+    for number, stage in enumerate(plan.stages):
+        later = [workers.manifest(each).seen for each in range(number, len(plan.stages))]
+        for each in stage.inputs:
+            times = [seen[each.members[0]] for seen in later if each.members[0] in seen]
+            if each.stage is None and times:
+                found[each.members[0]] = max(times if plan.asks_later else times[:1]) / SECOND
+    return found
 
 
 @pytest.mark.parametrize(("partitions", "stretch"), [(1, STRETCH_BYTES), (2, 200), (3, STRETCH_BYTES)])

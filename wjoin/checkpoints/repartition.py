@@ -213,7 +213,7 @@ class _Script:
         self._refuse_running(sink.name, target.span)
         folder = self.old if self.single else queries.name_folder(self.old, sink.name)
         kept = Kept(self.asked.engine.spark, folder, moving=True)
-        rows, joins = inserted_rows(self.asked, statement, kept)
+        rows, joins = inserted_rows(self.asked, statement, kept, apart=True)
         if not rows.isStreaming:
             return
         queries.named(folder)

@@ -104,6 +104,9 @@ def state_workers(spark: SparkSession, plan: PhysicalPlan) -> list[int]:
 def _begun(checkpoint: str, folder: Path | None, asked: str) -> Home:
     found = folder if folder is not None and (folder / STATE).is_dir() else None
     kept = SPARK if found is None else FILES
+    if folder is not None and found is None and asked == FILES and not (folder / "state").is_dir():
+        # Nor has Spark any: the query keeps none.
+        return Home(True, folder, _ASKED)
     if asked not in (AUTO, kept):
         message = f"wjoin.state is {asked}, and the checkpoint {checkpoint} has its state in {IN_WORDS[kept]}"
         raise WJoinError("WJ720", message)

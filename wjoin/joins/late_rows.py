@@ -1,6 +1,6 @@
 """Late rows that go to a sink: which window joins cannot bring them there."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
@@ -12,8 +12,20 @@ from wjoin.sources.catalog import Catalog, StreamDeclaration
 _OTHERWISE = "or declare the stream once more without LATE ROWS INTO, and read that one"
 
 
-def refuse_lost(catalog: Catalog, plan: PhysicalPlan, sources: Sequence[FromSource]) -> None:
-    """Refuse a window join that drops late rows where they cannot be told: WJoinError WJ623."""
+def told_streams(sources: Sequence[FromSource]) -> Iterator[str]:
+    """Yield the names, lower case, of the streams among the FROM items of a join whose late rows are told."""
+    for each in sources:
+        if each.declared is not None and each.declared.late_into:
+            yield each.declared.name.lower()
+
+
+def refuse_lost(
+    catalog: Catalog, plan: PhysicalPlan, sources: Sequence[FromSource], told: Collection[str] = ()
+) -> None:
+    """Refuse a window join that drops late rows where they cannot be told: WJoinError WJ623.
+
+    ``told``: the names, lower case, of streams whose late rows the joins tell whose results it reads.
+    """
     wanted = {name: each for name, each in catalog.streams.items() if each.late_into}
     if not wanted or not plan.streaming or not plan.stages:
         return
@@ -25,7 +37,7 @@ def refuse_lost(catalog: Catalog, plan: PhysicalPlan, sources: Sequence[FromSour
                 span, remedy = source.item.span, "leave PLAN(NATIVE) out"
                 raise _refused(source.declared, "Spark's own joins drop them", remedy, span)
             continue
-        for name in sorted(views_in(source.frame) & wanted.keys()):
+        for name in sorted(views_in(source.frame) & wanted.keys() - set(told)):
             why = "here it is read through a view, a subquery, or under WITH"
             raise _refused(wanted[name], why, f"name {wanted[name].name} itself in FROM", source.item.span)
 
@@ -35,7 +47,7 @@ def refuse_unwritten(plan: PhysicalPlan, sources: Sequence[FromSource]) -> None:
     for number in plan.telling if plan.stages else ():
         declared = sources[number].declared
         if declared is not None:
-            why = "only an INSERT INTO with one window join, or a statement set, writes them there"
+            why = "only an INSERT INTO, or a statement set, writes them there"
             raise _refused(declared, why, "write INSERT INTO a sink", sources[number].item.span)
 
 

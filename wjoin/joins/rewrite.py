@@ -37,7 +37,7 @@ from wjoin.joins.from_items import (
     told_by_sites,
     warnings_of,
 )
-from wjoin.joins.late_rows import refuse_lost, refuse_unwritten
+from wjoin.joins.late_rows import refuse_lost, refuse_unwritten, told_streams
 from wjoin.joins.names import invented_names
 from wjoin.joins.predicates import called_predicates
 from wjoin.joins.relations import SparkTypes, describe
@@ -76,13 +76,15 @@ class Joins:
     """The W-joins of a statement as they are planned, innermost first.
 
     ``plans`` has them by the numbers under which they are compiled, ``meters`` those of a metered
-    statement. ``whole`` is what else makes the statement.
+    statement. ``whole`` is what else makes the statement. ``telling`` has by their places those whose late
+    rows go to sinks, and are read apart from them.
     """
 
     planned: tuple[PlannedSelect, ...]
     plans: dict[int, PhysicalPlan]
     meters: tuple[Meter, ...]
     whole: Whole
+    telling: "Mapping[int, PlannedJoin]" = field(default_factory=dict)
 
 
 def rewrite(
@@ -93,24 +95,28 @@ def rewrite(
     metered: bool = False,
     runs: bool = True,
     first: int = 0,
+    apart: bool = False,
 ) -> "Rewriting":
     """Return a query with its W-joins planned, by what is kept beside its checkpoint.
 
     ``query`` is a part of the text, ``metered`` where EXPLAIN ANALYZE runs it. Unless it ``runs``, no
-    function of the user's is called. ``first``: the number of its first W-join on the checkpoint.
+    function of the user's is called. ``first``: the number of its first W-join on the checkpoint. ``apart``:
+    whether late rows are read apart from its W-joins.
     """
     piece = " " * query.span.start + query.written(asked.text)
-    rewriting = Rewriting(asked, piece, query, kept, metered, runs, first)
+    rewriting = Rewriting(asked, piece, query, kept, metered, runs, first, apart)
     rewriting.plan()
     return rewriting
 
 
-def joined_rows(asked: Asked, query: Query, kept: Kept | None = None) -> tuple[DataFrame, Joins]:
+def joined_rows(
+    asked: Asked, query: Query, kept: Kept | None = None, *, apart: bool = False
+) -> tuple[DataFrame, Joins]:
     """Return the rows of a query and its W-joins (see ``rewrite``).
 
     What Spark refuses of the edited text is an error at the place of the query. Raises WJoinError WJ621.
     """
-    rewriting = rewrite(asked, query, kept)
+    rewriting = rewrite(asked, query, kept, apart=apart)
     rewriting.refuse_endless()
     return rewriting.run_placed(), rewriting.joins
 
@@ -148,7 +154,8 @@ class Rewriting:
     A plan is compiled when its rows are first asked for, so that EXPLAIN need not wait for that. ``kept`` is
     what lies beside the checkpoint of the statement; it is asked where a join streams. Where the statement is
     ``metered``, each plan has a meter that counts what it does over tables. Where it ``runs``, functions of
-    the user's may be tried. ``first``: how many W-joins on the checkpoint come before its own.
+    the user's may be tried. ``first``: how many W-joins on the checkpoint come before its own. ``apart``:
+    whether late rows that go to sinks are read apart from its W-joins.
     """
 
     asked: Asked
@@ -158,6 +165,7 @@ class Rewriting:
     metered: bool = False
     runs: bool = True
     first: int = 0
+    apart: bool = False
     done: list[PlannedJoin] = field(default_factory=list)
     frames: dict[str, DataFrame] = field(default_factory=dict)
 
@@ -200,13 +208,24 @@ class Rewriting:
         """The W-joins that are planned."""
         plans = {each.counting.query: each.planned.physical for each in self.done}
         meters = tuple(each.counting.meter for each in self.done if each.counting.meter is not None)
-        return Joins(tuple(self.planned), plans, meters, self._whole())
+        return Joins(tuple(self.planned), plans, meters, self._whole(), self._telling)
+
+    @property
+    def _telling(self) -> dict[int, PlannedJoin]:
+        """The W-joins whose late rows are read apart from them, by their places."""
+        plans = {number: each.planned.physical for number, each in enumerate(self.done) if self.apart}
+        return {number: self.done[number] for number, plan in plans.items() if plan.telling and plan.stages}
 
     def _whole(self) -> Whole:
         """Return what makes the statement besides its joins: its text, parameters, computed columns."""
         relations = [[source.written for source in each.sources] for each in self.done]
         parts = statement_meaning(self.text, self.planned, relations, self.first)
         parts["values"] = self._values(" ".join(parts.values()).split(" "))
+        if self._telling:
+            # Spark reads such a stream in one more place, and counts the places.
+            plans = ((each.sources, each.planned.physical.telling) for each in self._telling.values())
+            told = [canonical(sources[each].written) for sources, numbers in plans for each in numbers]
+            parts["late rows"] = f"LATE ROWS INTO of {', '.join(told)}"
         computed = {
             canonical(made) for each in self.done for source in each.sources for made in source.computed
         }
@@ -238,7 +257,7 @@ class Rewriting:
         """Return the joined rows of a plan."""
         name = _placeholder(number)
         if name not in self.frames:
-            if not self.metered:
+            if not self.metered and not self.apart:
                 self._refuse_unwritten(number)
             self.frames[name] = self.compiled(number).rows(self.done[number].planned.output)
         return self.frames[name]
@@ -254,6 +273,8 @@ class Rewriting:
         """Return a plan as DataFrames."""
         join = self.done[number]
         plan, query = join.planned.physical, join.counting.query
+        if self.apart:
+            plan = plan.untelling
         if plan.streaming:
             follower_of(self._spark)
             remember(query, join.planned)
@@ -276,7 +297,7 @@ class Rewriting:
             state,
             self._shedding(plan, state),
             dict(_named_streams(join)),
-            None if self.kept is None or state is None else self.kept.ending,
+            None if self.kept is None else self.kept.ending,
         )
 
     def _shedding(self, plan: PhysicalPlan, state: Path | None) -> Shedding | None:
@@ -336,7 +357,8 @@ class Rewriting:
             SampleTrials(self._spark, aliases, [each.sample for each in sources], self.runs),
         )
         planned = plan_select(asked)
-        refuse_lost(self.asked.catalog, planned.physical, sources)
+        told = {name for each in self._telling.values() for name in told_streams(each.sources)}
+        refuse_lost(self.asked.catalog, planned.physical, sources, told)
         if planned.physical.streaming:
             require_streaming(self._spark)
             if planned.physical.stages and planned.physical.method is not Method.NATIVE:

@@ -199,7 +199,7 @@ class Kept:
             return
         joins = {str(number): state_workers(self._spark, plan) for number, plan in enumerate(plans)}
         try:
-            (resume if self.begun else begin)(folder, joins)
+            (resume if self.begun and (folder / STATE).is_dir() else begin)(folder, joins)
         except OSError as error:
             message = f"the state cannot be written to {folder}: {error.strerror}"
             raise WJoinError("WJ718", message) from error
@@ -218,8 +218,9 @@ class Kept:
     @cached_property
     def ending(self) -> int | None:
         """The micro-batch with which all streams end, where it is the next one; None where none is."""
-        files = self._folder is not None and self.home.files
-        return ending(Files.of(self._spark), str(self._folder)) if files and self.begun else None
+        if self._folder is None or not hasattr(self._spark, "_jsparkSession") or not self.begun:
+            return None
+        return ending(Files.of(self._spark), self._folder)
 
     @cached_property
     def committed(self) -> bool:

@@ -41,6 +41,8 @@ from wjoin.spark.hadoop_files import Files
 from wjoin.spark.process import resolved
 from wjoin.spark.refused import refused_start
 from wjoin.spark.spark_failures import RAISED_BY_SPARK, first_line, located
+from wjoin.statements.late_sinks import WITHOUT_LATE_ROWS, RowsAndLate, late_for, with_late_rows
+from wjoin.statements.set_sinks import SetSinks
 from wjoin.statements.sink_columns import columns_of, refuse_columns
 from wjoin.statements.sinks import rows_for
 from wjoin.statements.spark import send
@@ -106,7 +108,8 @@ def _into_table(asked: Asked, statement: InsertInto) -> None:
 class PlannedInsert:
     """An INSERT INTO a sink before it runs; ``joins`` is None where it has no W-join.
 
-    ``changed``: whether it goes on with the state of another statement.
+    ``changed``: whether it goes on with the state of another statement. ``late`` has its rows with late rows
+    that go to sinks of their own, None where none do.
     """
 
     frame: DataFrame
@@ -114,6 +117,11 @@ class PlannedInsert:
     folder: str | None
     kept: Kept
     changed: bool = False
+    late: RowsAndLate | None = None
+
+    def written(self, sink: SinkDeclaration) -> list[tuple[SinkDeclaration, DataFrame]]:
+        """Return its rows for each sink, first for its own."""
+        return [(sink, self.frame)] if self.late is None else self.late.sinks
 
     @property
     def ending(self) -> bool:
@@ -134,16 +142,22 @@ def plan_insert(
     folder = folder or _checkpoint(asked, sink, checkpoint)
     home = asked.settings.home()
     kept = Kept(spark, folder, home)
-    frame, joins = inserted_rows(asked, statement, kept)
+    frame, joins = inserted_rows(asked, statement, kept, apart=True)
     if frame.isStreaming and kept.state(0) is not None and reads_twice(analyzed(frame)):
         if kept.begun or home == FILES:
             raise WJoinError("WJ720", TWICE, span=statement.span)
         kept = Kept(spark, folder, SPARK)
-        frame, joins = inserted_rows(asked, statement, kept)
+        frame, joins = inserted_rows(asked, statement, kept, apart=True)
     planned = PlannedInsert(rows_for(sink, frame, statement), joins, folder, kept)
     if planned.frame.isStreaming and folder is not None:
         with located(statement.target[-1].span):
-            refuse_folder(spark, sink, folder, begun=kept.begun, committed=kept.committed)
+            if joins is not None and joins.telling:
+                query = late_for(sink.name, folder)
+                rows = planned.frame
+                late = with_late_rows(asked, SetStatement(statement, sink), rows, joins, kept, query)
+                planned = replace(planned, late=late)
+            for each, _ in planned.written(sink):
+                refuse_folder(spark, each, folder, begun=kept.begun, committed=kept.committed)
             return _on_checkpoint(asked, statement, planned, sink, f"the checkpoint {folder} of {sink.name}")
     return planned
 
@@ -256,11 +270,16 @@ def _remedy(joins: Joins | None) -> str | None:
     return f"MATCH_TIME() has no watermark here: {undated[0]}" if undated else None
 
 
-def inserted_rows(asked: Asked, statement: InsertInto, kept: Kept | None) -> tuple[DataFrame, Joins | None]:
-    """Return what an INSERT INTO writes, and its W-joins, None where it has none."""
+def inserted_rows(
+    asked: Asked, statement: InsertInto, kept: Kept | None, *, apart: bool = False
+) -> tuple[DataFrame, Joins | None]:
+    """Return what an INSERT INTO writes, and its W-joins, None where it has none.
+
+    ``apart``: whether late rows that go to sinks are read apart from them.
+    """
     body = statement.body
     if isinstance(body, Query):
-        return joined_rows(asked, body, kept)
+        return joined_rows(asked, body, kept, apart=apart)
     return send(asked, body), None
 
 
@@ -277,26 +296,21 @@ def _start(
     columns = columns_of(planned.frame)
     begun = begun_alone(asked, SetStatement(statement, sink), columns)
     prepare(asked, statement.span, folder, planned.kept, joins, begun)
-    planned.kept.keep_sinks({sink.name: columns}, lambda _: None)
+    written = planned.written(sink)
+    planned.kept.keep_sinks({each.name: columns_of(rows) for each, rows in written}, lambda _: None)
     options = writing_options(sink)
     mode = own_option(sink.options, "outputMode") or "append"
     if folder is not None:
         options["checkpointLocation"] = folder
-    elif sink.provider.lower() not in ("console", "memory", "noop"):
+    elif sink.provider.lower() not in ("console", "memory", "noop") or (joins and joins.telling):
         raise no_checkpoint(
             f"the query into {sink.name}", statement.target[-1].span, ", or the sink's checkpointLocation"
         )
-    stream = planned.frame.writeStream
-    writer = (
-        stream.format(sink.provider) if sink.write is None else stream.foreachBatch(given_whole(sink.write))
-    )
-    writer = writer.options(**options).outputMode(mode)
-    if sink.partitioned_by:
-        writer = writer.partitionBy(*sink.partitioned_by)
+    writer = _writer(planned, sink, options).outputMode(mode)
     name = asked.queries.free_name(sink.name)
     spans = statement.target[-1].span, statement.span
     with located(statement.target[-1].span):
-        kept = tuple(keepers(asked.engine.spark, [(sink, planned.frame.schema)]))
+        kept = tuple(keepers(asked.engine.spark, [(each, rows.schema) for each, rows in written]))
     starting = Starting(
         name, sink.name, spans, folder, planned.kept, joins, once=once, every=every, keepers=kept
     )
@@ -306,6 +320,31 @@ def _start(
         raise refused_start(asked.text, statement, error, _remedy(joins), folder) from error
     running.append = mode == "append"
     return running
+
+
+def _writer(planned: PlannedInsert, sink: SinkDeclaration, options: dict[str, str]) -> DataStreamWriter:
+    """Return what writes an INSERT INTO into its sink, and its late rows into theirs.
+
+    Raises WJoinError WJ623 for a sink that has no late rows beside it.
+    """
+    late = planned.late
+    if late is None:
+        stream = planned.frame.writeStream
+        writer = (
+            stream.format(sink.provider)
+            if sink.write is None
+            else stream.foreachBatch(given_whole(sink.write))
+        )
+        writer = writer.options(**options)
+        return writer.partitionBy(*sink.partitioned_by) if sink.partitioned_by else writer
+    sinks = SetSinks(late.shape, len(late.sinks), f"{planned.folder}/wjoin/waiting", 0)
+    try:
+        for each, rows in late.sinks:
+            sinks.add(each, rows)
+    except WJoinError as error:
+        message = f"late rows go to a sink beside the results, but {error.message}"
+        raise WJoinError("WJ623", message, help=WITHOUT_LATE_ROWS) from error
+    return sinks.of(late.made).option("checkpointLocation", str(planned.folder))
 
 
 def no_checkpoint(subject: str, span: Span, or_else: str = "") -> WJoinError:

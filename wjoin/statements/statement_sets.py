@@ -49,7 +49,7 @@ from wjoin.statements.inserts import (
     started,
     target_sink,
 )
-from wjoin.statements.late_sinks import late_rows, tells_late_rows
+from wjoin.statements.late_sinks import WITHOUT_LATE_ROWS, late_for, late_rows, tells_late_rows
 from wjoin.statements.set_commits import commit_rows, committing, has_commits, refuse_other_commits
 from wjoin.statements.set_sinks import SetSinks, folder_name
 from wjoin.statements.sink_columns import columns_of, refuse_columns
@@ -166,7 +166,7 @@ def plan_set(
         folder = asked.queries.name_folder(directory, name)
     kept = Kept(spark, folder, AUTO if moving else asked.settings.home(), moving=moving)
     parts = parts_of(asked, statements, kept)
-    written = Written.of(parts, kept, statements, _late_for(name, folder))
+    written = Written.of(parts, kept, statements, late_for(name, folder))
     planned = PlannedSet(name, statements, parts, written, folder, kept, histories=histories)
     if folder is not None and not moving:
         waiting = _waiting_rows(spark, folder)
@@ -203,7 +203,7 @@ def _on_checkpoint(asked: Asked, planned: PlannedSet, checkpoint: str) -> Planne
         parts = changed_parts(asked, planned.statements, planned.kept, *told, planned.histories)
         if parts is None:
             raise
-        written = Written.of(parts, planned.kept, planned.statements, _late_for(planned.name, planned.folder))
+        written = Written.of(parts, planned.kept, planned.statements, late_for(planned.name, planned.folder))
         for statement, rows in written.rows:
             with located(statement.insert.target[-1].span):
                 refuse_columns(statement.sink, rows, planned.kept)
@@ -264,7 +264,7 @@ def set_of_one(asked: Asked, statement: InsertInto) -> StatementSet | None:
     That is so of a sink with COMMIT WHEN, and where late rows go to a sink, too.
     """
     sink = target_sink(asked.catalog, statement)
-    if sink is None or (sink.commit_when is None and not tells_late_rows(asked, statement)):
+    if sink is None or (sink.commit_when is None and not tells_late_rows(asked, statement, sink)):
         return None
     return StatementSet(Identifier(sink.name, span=statement.span), (statement,), span=statement.span)
 
@@ -285,8 +285,8 @@ def plan_alone(
         if error.code != "WJ606" or sink.commit_when is not None:
             raise
         message = f"late rows go to a sink beside the results, but {error.message}"
-        help = "declare the stream once more without LATE ROWS INTO, and read that one"
-        raise WJoinError("WJ623", message, span=error.span or alone.span, help=help) from error
+        span = error.span or alone.span
+        raise WJoinError("WJ623", message, span=span, help=WITHOUT_LATE_ROWS) from error
 
 
 def start_set(
@@ -334,12 +334,6 @@ def start_set(
     if statement.keep_others or planned.written.commits:
         running.followed.observe(ToldWaiting(of_set, most))
     return running
-
-
-def _late_for(name: str, folder: str | None) -> str:
-    """Return under what name late rows tell of a query: its own, as its checkpoint has it."""
-    own = "" if folder is None else folder.rstrip("/").rpartition("/")[2]
-    return own if own.startswith(name) else name
 
 
 def _waiting(checkpoint: str) -> str:
