@@ -78,8 +78,9 @@ def _gone_on(
     # One of another stage that is not judged counts as it was known there: it has gone on by itself.
     marks = [watermark(seen.get(each), plan.streams[each].delay) for each in known if each not in quiet]
     least = None if None in marks else min((mark for mark in marks if mark is not None), default=None)
-    gone_on = quiet.intersection(going) if least is not None else ()
-    return {each: (least or 0) + plan.streams[each].delay for each in gone_on}
+    if least is None:
+        return {}
+    return {each: least + plan.streams[each].delay for each in quiet.intersection(going)}
 
 
 def _ended(plan: PhysicalPlan, number: int, before: Manifest, seen: Mapping[int, int]) -> dict[int, int]:

@@ -13,9 +13,14 @@ def worker_ids(partitions: int, turn: int = 0) -> tuple[int, ...]:
     found: dict[int, list[int]] = {}
     candidate = 0
     while len(found) < partitions or any(len(each) <= turn for each in found.values()):
-        found.setdefault(_spark_hash(candidate) % partitions, []).append(candidate)
+        found.setdefault(partition_of(candidate, partitions), []).append(candidate)
         candidate += 1
     return tuple(sorted(each[turn] for each in found.values()))
+
+
+def partition_of(worker: int, partitions: int) -> int:
+    """Return to which of so many partitions Spark's hash partitioning sends a grouping key."""
+    return _spark_hash(worker) % partitions
 
 
 def _spark_hash(value: int) -> int:

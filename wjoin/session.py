@@ -52,7 +52,7 @@ from wjoin.spark.notices import tell
 from wjoin.spark.process import log_path
 from wjoin.spark.session_things import held
 from wjoin.statements.alter_set import alter_set
-from wjoin.statements.complete import completed
+from wjoin.statements.complete import completed, no_checkpoint
 from wjoin.statements.dispatch import execute
 from wjoin.statements.explain import explain
 from wjoin.statements.explanation import Explanation
@@ -291,7 +291,10 @@ class Session:
                     tell(waits(f"the query {started.name}", started.waits))
             return made
         with asked.placed(statement.span):
-            return [execute(asked, statement)]
+            found = execute(asked, statement)
+            if complete and found.isStreaming:
+                raise no_checkpoint(statement.span)
+            return [found]
 
     def repartition(
         self, text: str, old: str, new: str, partitions: int, *, name: str = "<script>", **params: Any

@@ -29,7 +29,7 @@ from wjoin.executor.spark import messages
 from wjoin.executor.spark.cache import cache_of_this_process
 from wjoin.executor.spark.state_folder import handed
 from wjoin.executor.spark.state_store import StoredState
-from wjoin.executor.spark.task import micro_batch, phase
+from wjoin.executor.spark.task import clock_of, micro_batch, partition, phase
 from wjoin.executor.spark.unpack import Unpack
 from wjoin.executor.spark.watch import Watch
 from wjoin.executor.spool import Spool, local_folder
@@ -38,6 +38,7 @@ from wjoin.executor.state.slices import Slice, SliceStore, Stored
 from wjoin.executor.state.worker_files import WorkerFiles, stage_folder, worker_folder
 from wjoin.executor.state.writing import Cutting
 from wjoin.executor.step import PAST, Made, StageLogic
+from wjoin.executor.workers import partition_of
 from wjoin.parts.kernels.runs import GREATEST, LEAST
 from wjoin.parts.routes.hash_route import HashRoute
 from wjoin.parts.routes.route import Role
@@ -277,6 +278,8 @@ class Operator:
             raise AssertionError("the state is not in files")
         folder, number = handed(self.folder), self._micro_batch()
         for worker, arrivals in arrived.items():
+            if self.logic.plan.clocked and arrivals.clock is None:
+                arrivals.clock = clock_of(folder.parents[3], number)
             state = WorkerFiles(worker_folder(folder, self.workers.index(worker)), number)
             yield from self._worked(worker, state, arrivals, watches)
             watches = _Watches()
@@ -385,10 +388,12 @@ class Operators:
 
     The state is in files. ``parts`` are the schemas of the rows of each by the numbers of the joins, where
     rows leave: their columns then end with that number, and ``PART`` tells it. One join by itself has none.
+    ``tasks``: how many there are.
     """
 
     operators: tuple[Operator, ...]
     parts: Mapping[int, pa.Schema] = field(default_factory=dict)
+    tasks: int = 1
 
     @phase
     def stream(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -396,12 +401,25 @@ class Operators:
         watches = _Watches()
         with watches.gathering.running():
             arrived = _arrived(self.operators, batches)
+            for operator, came in zip(self.operators, arrived, strict=True):
+                self._wake(operator, came)
         numbers = self.parts or dict.fromkeys(range(len(self.operators)))
         for operator, own, number in zip(self.operators, arrived, numbers, strict=True):
             made = operator.worked_off(own, watches)
             yield from (self._of_part(number, rows) for rows in made) if self.parts else made
             # The task has waited once.
             watches = _Watches()
+
+    def _wake(self, operator: Operator, arrived: dict[int, Arrivals]) -> None:
+        """Have the workers of this partition work for which nothing came, where silence may decide rows.
+
+        In a tree of joins a stream goes on where it enters, also when only others send rows.
+        """
+        if not operator.logic.plan.clocked or not operator.logic.plan.tree:
+            return
+        for worker in operator.workers:
+            if worker not in arrived and partition_of(worker, self.tasks) == partition():
+                arrived[worker] = operator.no_arrivals()
 
     def _of_part(self, number: int, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Return rows of a join among the columns of all."""

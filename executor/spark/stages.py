@@ -351,7 +351,11 @@ def _run(
         tasks = level.tasks
         parted = blocks.repartition("worker") if tasks is None else blocks.repartition(tasks, "worker")
         schemas = {join: each.unpack.schema for join, each in parts.items()}
-        work = Operators(tuple(operators), schemas).stream if of.plan.streaming else operators[0].batch
+        work = (
+            Operators(tuple(operators), schemas, tasks or 1).stream
+            if of.plan.streaming
+            else operators[0].batch
+        )
         joined = parted.mapInArrow(named(work, first.name(first.number)), made)
     for each, operator in zip(level.stages, operators, strict=True):
         reported = _reported(each, operator, together=together)

@@ -3,6 +3,7 @@
 import ctypes
 import functools
 import gc
+import json
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -62,6 +63,20 @@ def micro_batch() -> int:
     if told is None:
         raise RuntimeError("a task of a streaming query runs outside of a micro-batch")
     return int(told)
+
+
+def partition() -> int:
+    """Return the number of the partition that a task works for."""
+    context = TaskContext.get()
+    if context is None:
+        raise RuntimeError("a partition has a task")
+    return context.partitionId()
+
+
+def clock_of(checkpoint: Path, number: int) -> int:
+    """Return the clock of a micro-batch in microseconds, as Spark has it in the log of a checkpoint."""
+    _, body, *_ = (checkpoint / "offsets" / str(number)).read_text().split("\n")
+    return 1000 * int(json.loads(body)["batchTimestampMs"])
 
 
 @functools.cache

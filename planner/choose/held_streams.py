@@ -46,6 +46,8 @@ def held_refusal(plan: PhysicalPlan, stream: int, relation: Relation) -> str:
         return "no single key joins it to the others"
     if scan.filters:
         return "Spark evaluates its filters"
+    if scan.late:
+        return "its late rows go to a sink"
     if scan.ahead is not None or plan.clocked or plan.watermarked:
         return "rows count by the time of their micro-batch"
     return _unread(plan, stream, scan, site)

@@ -69,7 +69,8 @@ def _refused(plan: PhysicalPlan, stream: int, relation: Relation, layouts: Layou
     held = layouts.held(stream)
     if held:
         return {Shipping.FULL: HELD_THERE, Shipping.PARTIAL: HELD_THERE}
-    whole = f"the join itself reads every column of {alias}"
+    reader = "LATE ROWS INTO" if plan.streams[stream].late else "the join itself"
+    whole = f"{reader} reads every column of {alias}"
     refused = {} if site is None or site.late else {Shipping.PARTIAL: whole}
     kept = KEPT_HERE if layouts.kept is not None and held is False else ""
     unheld = kept or held_refusal(plan, stream, relation)

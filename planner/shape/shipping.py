@@ -47,6 +47,8 @@ def _with_site(plan: PhysicalPlan, stream: int, relation: Relation) -> StreamSca
     used = {number for stage in plan.stages for owner, number in operands(plan, stage) if owner == stream}
     named = _words([scan.event_time, *scan.filters])
     named |= _words(expression for code in scan.codes for expression in code.expressions)
+    # Late rows go to their sink with all columns.
+    named |= _words(column.expression for column in scan.late)
     kept = [
         (number, column)
         for number, column in enumerate(scan.columns)
@@ -60,7 +62,7 @@ def _with_site(plan: PhysicalPlan, stream: int, relation: Relation) -> StreamSca
     )
     known = (each.name for each in relation.columns)
     others = {str(scan.columns[number].output).lower() for number in late}
-    read = {str(column.output).lower() for column in scan.columns} | named
+    read = {str(column.output).lower() for column in (*scan.columns, *scan.late)} | named
     early = tuple(name for name in known if name.lower() in read - others)
     column = ScanColumn(f"{quoted(scan.alias)}.{quoted(ROW_NUMBER)}", "bigint", None)
     return replace(scan, columns=(*scan.columns, column), site=SiteScan(len(scan.columns), late, early))

@@ -318,3 +318,53 @@ def test_a_stream_travels_in_another_way_where_that_costs_less_by_now(
     fetched = re.search(r'sent_rows_total\{kind="full",stream="camera1"\} ([\d.]+)', metrics)
     assert fetched is not None
     assert 0 < float(fetched[1]) < 1500
+
+
+@pytest.mark.long
+def test_a_silent_site_lets_others_go_on(session: wjoin.Session, tmp_path: Path) -> None:
+    """Once it sends again, what is behind the others is late, and goes to its sink with all columns."""
+    rows, times = tmp_path / "rows", {1: [0, 100, 101], 2: [0, 0, 100]}
+    rows.mkdir()
+    streams = "".join(STREAM.format(name=f"camera{n}", folder=rows / f"camera{n}") for n in times)
+    query = """INSERT INTO found SELECT A.obj_id, A.note, B.note AS other FROM camera1 A, camera2 B
+        WINDOW = 10 SECONDS WHERE A.obj_id = B.obj_id"""
+    session.sql(f"CREATE OR REPLACE SINK found USING parquet OPTIONS (path '{tmp_path}/found')")
+
+    def send(camera: int, second: int, number: int) -> None:
+        put(
+            pa.table(
+                {
+                    "obj_id": pa.array([7], pa.int64()),
+                    "ts": pa.array([START + second * 1_000_000], pa.timestamp("us", "UTC")),
+                    "note": [f"{camera}-{second}"],
+                    "frame": [b"\x01"],
+                    "label": pa.array([None], pa.string()),
+                }
+            ),
+            rows / f"camera{camera}",
+            number,
+        )
+        site.wait_for(f"camera{camera}", number + 1)
+
+    def run() -> list[tuple[str, str]]:
+        session.run_script(query, checkpoint=str(tmp_path / "checkpoints"))
+        found = session.read.parquet(str(tmp_path / "found")).collect()
+        return sorted((row.note, row.other) for row in found)
+
+    with Site(tmp_path / "site", streams) as site:
+        for camera in (1, 2):
+            send(camera, 0, 0)
+            session.sql(f"""
+                CREATE OR REPLACE STREAM camera{camera} AT SITE '{site.url}'
+                WATERMARK ts DELAY OF INTERVAL 2 SECONDS IDLE AFTER 1 MILLISECOND LATE ROWS INTO lost
+            """)
+        session.sql(f"CREATE OR REPLACE SINK lost USING parquet OPTIONS (path '{tmp_path}/lost')")
+        assert run() == [("1-0", "2-0")]
+        send(1, 100, 1)
+        assert run() == [("1-0", "2-0")]
+        send(2, 0, 1)
+        send(2, 100, 2)
+        with pytest.warns(wjoin.WJoinWarning, match=r"WJ803.*1 late row \(1 of B\)"):
+            assert run() == [("1-0", "2-0"), ("1-100", "2-100")]
+        (lost,) = session.sql("SELECT obj_id, note, frame, label, late_for FROM lost").collect()
+        assert tuple(lost) == (7, "2-0", b"\x01", None, "found")

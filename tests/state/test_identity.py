@@ -218,6 +218,17 @@ def test_joins_inside_each_other() -> None:
         refuse_other(checked(kept), own)
 
 
+def test_a_part_that_the_other_lacks_is_told_without_names_of_ours() -> None:
+    """As where another statement takes its results of a join that no set shares."""
+    _, kept = planned(NESTED)
+    own = {**kept, "meaning": {**kept["meaning"], "statement of more": kept["meaning"]["statement"]}}
+    with pytest.raises(
+        WJoinError, match=r"it had nothing, this one has «select J.person.*from … group by J.person»"
+    ) as refused:
+        refuse_other(checked(kept), own)
+    assert "__wjoin" not in refused.value.message
+
+
 def test_another_state_format_is_refused_whatever_else_is_kept() -> None:
     _, own = planned(BASE)
     with pytest.raises(WJoinError, match="has state format 7; this version of wjoin reads 8"):

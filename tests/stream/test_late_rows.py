@@ -210,6 +210,7 @@ def test_late_rows_of_joins_over_joins(late: Late, killed: bool) -> None:
         assert late.found() == late.late("near", "one", "two", "three")
         assert late.found("near") == late.joined(CHAIN_MEANS)
     assert len(late.found()) > 40
+    assert "X = " in late.session.explain(CHAIN)
 
 
 def take_back(log: Path) -> None:

@@ -220,17 +220,73 @@ def test_joins_over_joins_are_decided_in_the_same_micro_batch(case: Case) -> Non
 
 
 @pytest.mark.long
-def test_what_is_not_in_files_cannot_be_completed(case: Case) -> None:
+def test_a_run_with_state_in_sparks_store_is_completed(case: Case) -> None:
+    """And goes on; and a silent stream lets others go there, too."""
     case.session.sql("SET wjoin.state = spark")
     case.declare(one="", two="IDLE AFTER INTERVAL 1 MILLISECOND")
     case.write("one", (1, 1), (2, 2))
     case.write("two", (3, 1))
-    with pytest.raises(WJoinError, match=r"WJ727.*in Spark's store"):
-        case.run(complete=True)
-    assert case.found == Counter([(1, 3)])
-    # But a silent stream lets others go there, too.
-    case.write("one", (1000, 1))
+    assert case.run(complete=True) == Counter([(1, 3), (2, None)])
+    case.uncommit(1, sink=False)
     assert case.run() == Counter([(1, 3), (2, None)])
+    case.write("one", (1000, 1))
+    case.write("two", (6, 2))
+    with pytest.warns(WJoinWarning, match=r"WJ803.*1 late row \(1 of B\)"):
+        assert case.run() == Counter([(1, 3), (2, None)])
+
+
+FULL_AFTER = """SELECT A.n AS a, B.n AS b, C.n AS c FROM one A LEFT JOIN two B ON A.k = B.k FULL JOIN three C
+    ON A.j = C.j WINDOW (A, B) BETWEEN -2 AND 5 AND WINDOW (A, C) BETWEEN -3 AND 4"""
+
+
+@pytest.mark.long
+def test_a_full_join_after_another_join_is_completed_and_goes_on(case: Case) -> None:
+    """Rows of the streams before it that could be a partner of a decided row are late where they enter."""
+    case.select = FULL_AFTER
+    case.declare(one="", two="", three="")
+    case.write("one", (30, 1))
+    case.write("two", (31, 1))
+    case.write("three", (29, 1), (35, 2))
+    done = [(30, 31, 29), (None, None, 35)]
+    assert case.run(complete=True) == Counter(done)
+    # Up to 38 a row of A could be a partner of 35, and B of that up to 43. C up to 34 could be one of 30.
+    case.write("one", (38, 2), (39, 3))
+    case.write("two", (43, 3), (44, 3))
+    case.write("three", (34, 1), (40, 4))
+    with pytest.warns(WJoinWarning, match=r"WJ803.*3 late rows \(1 of A, 1 of B, 1 of C\)"):
+        assert case.run() == Counter(done)
+    done += [(39, 44, None), (None, None, 40)]
+    assert case.run(complete=True) == Counter(done)
+
+
+@pytest.mark.long
+def test_what_cannot_be_completed_is_refused(case: Case) -> None:
+    case.session.sql("SET wjoin.state = spark")
+    case.select = FULL_AFTER
+    case.declare(one="", two="", three="")
+    case.write("one", (30, 1))
+    with pytest.raises(WJoinError, match=r"WJ727.*an earlier one, which does not learn in Spark's store"):
+        case.run(complete=True)
+    with pytest.raises(WJoinError, match=r"WJ727.*a SELECT over streams has no checkpoint"):
+        case.session.run_script(LEFT, complete=True)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("home", ["files", "spark"])
+def test_a_tree_goes_on_without_silent_streams(case: Case, home: str) -> None:
+    """In files the first join learns that the stream of the second one has gone on."""
+    case.session.sql(f"SET wjoin.state = {home}")
+    case.select = FULL_AFTER.replace("FULL", "LEFT")
+    case.declare(one="IDLE AFTER 1 MILLISECOND", two="IDLE AFTER 1 MILLISECOND", three="")
+    case.write("one", (1, 1), (2, 2))
+    case.write("two", (3, 1))
+    case.write("three", (4, 1))
+    assert case.run() == Counter([(1, 3, 4)])
+    for time in (1000, 1001):
+        case.write("three", (time, 9))
+        case.run()
+    found = [(1, 3, 4), *([(2, None, None)] if home == "files" else [])]
+    assert case.found == Counter(found)
 
 
 @pytest.mark.long

@@ -105,6 +105,30 @@ def test_explain_tells_where_the_state_is(cameras: wjoin.Session, tmp_path: Path
         cameras.sql("SET wjoin.state = disk")
 
 
+@pytest.mark.parametrize("home", ["files", pytest.param("auto", marks=pytest.mark.long)])
+def test_a_query_that_keeps_no_state_goes_on(session: wjoin.Session, tmp_path: Path, home: str) -> None:
+    """Of a stream and a table the join has no stages."""
+    write_streams(tmp_path, 2)
+    session.sql(f"SET wjoin.state = {home}")
+    session.sql(
+        f"CREATE STREAM camera1 {COLUMNS} USING parquet OPTIONS (path '{tmp_path}/camera1', "
+        "maxFilesPerTrigger '1') WATERMARK ts DELAY OF INTERVAL 2 SECONDS"
+    )
+    session.sql(f"CREATE SINK found USING parquet OPTIONS (path '{tmp_path}/found')")
+    session.spark.read.parquet(f"{tmp_path}/camera2").createOrReplaceTempView("seen")
+    select = """SELECT A.row_id AS a, B.row_id AS b FROM camera1 A, seen B WINDOW (A, B) = 5 SECONDS
+        WHERE A.obj_id = B.obj_id"""
+    last, away = tmp_path / "camera1" / "00001.parquet", tmp_path / "00001.parquet"
+    last.rename(away)
+    insert(session, tmp_path, select)
+    away.rename(last)
+    insert(session, tmp_path, select)
+    oracle = f"""SELECT a.row_id, b.row_id FROM read_parquet('{tmp_path}/camera1/*') a,
+        read_parquet('{tmp_path}/camera2/*') b
+        WHERE a.obj_id = b.obj_id AND abs(epoch_us(a.ts) - epoch_us(b.ts)) <= 5000000"""
+    assert written(tmp_path) == Counter(duckdb.sql(oracle).fetchall())
+
+
 @pytest.mark.long
 def test_a_join_that_a_statement_reads_twice_is_in_sparks_store(
     cameras: wjoin.Session, tmp_path: Path

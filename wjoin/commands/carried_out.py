@@ -4,7 +4,6 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import Statement
 
 if TYPE_CHECKING:
@@ -34,6 +33,7 @@ def carry_out(asked: "Asked", statement: Statement, how: How) -> "list[Running]"
     """Run a statement and print what it answers; return the query that it has started, if any."""
     from wjoin.commands.printed import print_once, print_rows, start_printing
     from wjoin.queries.running import Running
+    from wjoin.statements.complete import no_checkpoint
     from wjoin.statements.explanation import Explanation
     from wjoin.statements.outcome import Selected, outcome
 
@@ -46,10 +46,7 @@ def carry_out(asked: "Asked", statement: Statement, how: How) -> "list[Running]"
         return []
     with asked.placed(statement.span):
         if found.frame.isStreaming and how.complete:
-            help = "CREATE SINK, and INSERT INTO it"
-            raise WJoinError(
-                "WJ727", "a SELECT over streams has no checkpoint", span=statement.span, help=help
-            )
+            raise no_checkpoint(statement.span)
         if not found.frame.isStreaming or how.once:
             (print_once if found.frame.isStreaming else print_rows)(found.frame, how.rows, how.form)
             return []

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from wjoin.context import Asked
 from wjoin.executor.state.starting import STATE
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import InsertInto, Statement, StatementSet
 from wjoin.measured.ended_streams import end_streams
 from wjoin.planner.plan.edges import held_for
@@ -24,6 +25,12 @@ def completed(asked: Asked, statement: Statement, ran: Sequence[Running]) -> lis
         if not isinstance(statement, InsertInto | StatementSet)
         else [last for each in ran if (last := _completed(asked, statement, each)) is not None]
     )
+
+
+def no_checkpoint(span: Span) -> WJoinError:
+    """Return the error for a SELECT over streams that shall be completed."""
+    help = "CREATE SINK, and INSERT INTO it"
+    return WJoinError("WJ727", "a SELECT over streams has no checkpoint", span=span, help=help)
 
 
 def _completed(asked: Asked, statement: InsertInto | StatementSet, ran: Running) -> Running | None:

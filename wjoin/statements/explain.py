@@ -52,7 +52,8 @@ def explain(asked: Asked, statement: Statement, mode: str = "") -> Explanation:
     checkpoint = explained_checkpoint(asked, target)
     kept = Kept(asked.engine.spark, checkpoint, asked.settings.home())
     analyze = mode == "ANALYZE"
-    rewriting = rewrite(asked, statement, kept, metered=analyze, runs=analyze)
+    # What is not run loses no late rows.
+    rewriting = rewrite(asked, statement, kept, metered=analyze, runs=analyze, apart=True)
     documents = rewriting.documents
     if target and any(each.streaming for each in documents):
         with asked.placed():

@@ -191,12 +191,8 @@ def _late_into(statement: CreateStream, fields: Mapping[str, StructField]) -> st
     if sink is None:
         return ""
     refuse_columns(name, fields, sink.span)
-    message = None
-    if statement.site is not None:
-        message = f"late rows of {name} may stay at its site, so that they cannot go to a sink"
-    elif statement.unique:
+    if statement.unique:
         message = f"Spark drops late rows of {name} as it drops duplicates, so that they cannot go to a sink"
-    if message is not None:
         raise WJoinError("WJ623", message, span=sink.span, help="leave LATE ROWS INTO out")
     return sink.name
 
