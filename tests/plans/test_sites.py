@@ -108,6 +108,20 @@ def test_hints_that_cannot_apply(sql: str, relations: tuple[Relation, ...], mess
         planned(sql, *relations)
 
 
+def test_a_stream_whose_late_rows_go_to_a_sink_sends_all_columns() -> None:
+    told = replace(REMOTE, late_into="lost")
+    found = planned(PAYLOADS.format(hint=""), told, LOCAL)
+    assert not site(found).late
+    assert set(site(found).early) == {*COLUMNS, "ts"}
+    assert ways("", told, LOCAL) == [Shipping.FULL, None]
+    for way, why in (
+        ("PARTIAL", "LATE ROWS INTO reads every column"),
+        ("HELD", "its late rows go to a sink"),
+    ):
+        with pytest.raises(WJoinError, match=f"WJ504.*{why}"):
+            ways(f"/*+ SHIP(A = {way}) */", told, LOCAL)
+
+
 def test_state_is_the_same_however_rows_have_come() -> None:
     """A checkpoint goes on when costs, or hints, have a stream travel in another way."""
     found = set()

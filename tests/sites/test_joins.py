@@ -14,6 +14,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import DataFrame
 
 import wjoin
 from tests.tiers import tiers
@@ -323,48 +324,49 @@ def test_a_stream_travels_in_another_way_where_that_costs_less_by_now(
 @pytest.mark.long
 def test_a_silent_site_lets_others_go_on(session: wjoin.Session, tmp_path: Path) -> None:
     """Once it sends again, what is behind the others is late, and goes to its sink with all columns."""
-    rows, times = tmp_path / "rows", {1: [0, 100, 101], 2: [0, 0, 100]}
+    rows = tmp_path / "rows"
     rows.mkdir()
-    streams = "".join(STREAM.format(name=f"camera{n}", folder=rows / f"camera{n}") for n in times)
+    streams = "".join(STREAM.format(name=f"camera{n}", folder=rows / f"camera{n}") for n in (1, 2))
     query = """INSERT INTO found SELECT A.obj_id, A.note, B.note AS other FROM camera1 A, camera2 B
         WINDOW = 10 SECONDS WHERE A.obj_id = B.obj_id"""
-    session.sql(f"CREATE OR REPLACE SINK found USING parquet OPTIONS (path '{tmp_path}/found')")
+    for sink in ("found", "lost"):
+        session.sql(f"CREATE OR REPLACE SINK {sink} USING parquet OPTIONS (path '{tmp_path}/{sink}')")
 
-    def send(camera: int, second: int, number: int) -> None:
-        put(
-            pa.table(
-                {
-                    "obj_id": pa.array([7], pa.int64()),
-                    "ts": pa.array([START + second * 1_000_000], pa.timestamp("us", "UTC")),
-                    "note": [f"{camera}-{second}"],
-                    "frame": [b"\x01"],
-                    "label": pa.array([None], pa.string()),
-                }
-            ),
-            rows / f"camera{camera}",
-            number,
-        )
-        site.wait_for(f"camera{camera}", number + 1)
+    def see(camera: int, second: int, number: int) -> None:
+        columns = {
+            "obj_id": pa.array([7], pa.int64()),
+            "ts": pa.array([START + second * 1_000_000], pa.timestamp("us", "UTC")),
+            "frame": [b"\x01"],
+            "note": [f"{camera}-{second}"],
+            "label": pa.array([None], pa.string()),
+        }
+        put(pa.table(columns), rows / f"camera{camera}", number)
 
     def run() -> list[tuple[str, str]]:
         session.run_script(query, checkpoint=str(tmp_path / "checkpoints"))
         found = session.read.parquet(str(tmp_path / "found")).collect()
         return sorted((row.note, row.other) for row in found)
 
+    see(1, 0, 0)
+    see(2, 0, 0)
     with Site(tmp_path / "site", streams) as site:
         for camera in (1, 2):
-            send(camera, 0, 0)
+            site.wait_for(f"camera{camera}", 1)
             session.sql(f"""
                 CREATE OR REPLACE STREAM camera{camera} AT SITE '{site.url}'
                 WATERMARK ts DELAY OF INTERVAL 2 SECONDS IDLE AFTER 1 MILLISECOND LATE ROWS INTO lost
             """)
-        session.sql(f"CREATE OR REPLACE SINK lost USING parquet OPTIONS (path '{tmp_path}/lost')")
         assert run() == [("1-0", "2-0")]
-        send(1, 100, 1)
+        see(1, 100, 1)
+        site.wait_for("camera1", 2)
         assert run() == [("1-0", "2-0")]
-        send(2, 0, 1)
-        send(2, 100, 2)
+        see(2, 0, 1)
+        see(2, 100, 2)
+        site.wait_for("camera2", 3)
         with pytest.warns(wjoin.WJoinWarning, match=r"WJ803.*1 late row \(1 of B\)"):
             assert run() == [("1-0", "2-0"), ("1-100", "2-100")]
-        (lost,) = session.sql("SELECT obj_id, note, frame, label, late_for FROM lost").collect()
-        assert tuple(lost) == (7, "2-0", b"\x01", None, "found")
+        lost = session.sql("SELECT obj_id, note, frame, label, late_for FROM lost")
+        assert isinstance(lost, DataFrame)
+        assert lost.toArrow().to_pylist() == [
+            {"obj_id": 7, "note": "2-0", "frame": b"\x01", "label": None, "late_for": "found"}
+        ]
