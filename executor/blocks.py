@@ -73,11 +73,15 @@ def cut(batch: pa.RecordBatch, rows: int, size: int) -> Iterator[pa.RecordBatch]
 
 
 def gathered(batches: Iterable[pa.RecordBatch], rows: int, size: float = inf) -> Iterator[pa.RecordBatch]:
-    """Yield many small batches as few large ones, of about so many rows and bytes at the most."""
+    """Yield many small batches as few large ones, of about so many rows and bytes at the most.
+
+    Only those of one schema that follow each other come together.
+    """
     waiting: list[pa.RecordBatch] = []
     held = held_bytes = 0
     for batch in batches:
-        if waiting and (held + batch.num_rows > rows or held_bytes + batch.nbytes > size):
+        full = held + batch.num_rows > rows or held_bytes + batch.nbytes > size
+        if waiting and (full or batch.schema != waiting[0].schema):
             yield concatenate(waiting)
             waiting, held, held_bytes = [], 0, 0
         waiting.append(batch)

@@ -147,10 +147,11 @@ def _input_keys(
         if run.rows:
             tables.append(_keys(run.batch, code, value))
             _cover(spans, each, run.times)
-    for _, block in arrived:
-        times = tuple(int64_view(block.column(time_name(member))) for member in each.members)
-        if code not in block.schema.names or not block.num_rows:
+    for role, block in arrived:
+        meets = role.stores or role.probes
+        if not meets or code not in block.schema.names or not block.num_rows:
             continue
+        times = tuple(int64_view(block.column(time_name(member))) for member in each.members)
         if each.stage is None:
             stream = each.members[0]
             mark = watermark(seen.get(stream), plan.streams[stream].delay)

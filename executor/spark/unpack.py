@@ -206,7 +206,11 @@ class Unpack:
             site = self.plan.streams[stream].site
             if site is None:
                 raise AssertionError("a stream is fetched that is at no site")
-            numbers = int64_view(block.column(stored_column(self.plan, stream, site.number).name))
+            name = stored_column(self.plan, stream, site.number).name
+            if name not in block.schema.names:
+                # The stream has no row in these results.
+                continue
+            numbers = int64_view(block.column(name))
             partial = is_partial(numbers)
             if partial.any():
                 asked.append((stream, partial, whole_numbers(numbers[partial])))

@@ -150,9 +150,6 @@ def _refuse_unsupported(text: str, sources: Sequence[ScopeItem], block: SelectBl
         first, second = (sources[each].name for each in (join.left[0], join.item))
         message = f"{kind.words} of streams needs a window, in which the nearest row is looked for"
         raise WJoinError("WJ107", message, span=span, help=f"add one: WINDOW ({first}, {second}) = …")
-    if any(each.relation.site is not None for each in sources):
-        message = f"{kind.words} with a window clause cannot read a stream at a site"
-        raise WJoinError("WJ107", message, span=span, help="read the stream from where all of it is")
     if kind not in _LEFT_MAY_MISS:
         return
     before = sources[: join.item]

@@ -41,9 +41,16 @@ def held_refusal(plan: PhysicalPlan, stream: int, relation: Relation) -> str:
         return "it is not at a site"
     if plan.method is not Method.MULTIWAY or not plan.stages:
         return "Spark joins it, not wjoin"
-    stage = plan.stages[entered(plan, stream)[0]]
+    entrance, place = entered(plan, stream)
+    stage = plan.stages[entrance]
     if not isinstance(stage, Join) or stage.placement.route != HASH or not stage.keyed:
         return "no single key joins it to the others"
+    if place in stage.kind.preserved:
+        return f"{stage.kind.words} keeps its rows without a partner"
+    if stage.kind.asof:
+        return f"{stage.kind.words} looks for its rows later than they come"
+    if stage.asked:
+        return f"{plan.kind.words} is one of several joins"
     if scan.filters:
         return "Spark evaluates its filters"
     if scan.late:

@@ -23,6 +23,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from wjoin.grammar.join_kinds import JoinKind
 from wjoin.planner.catalog import Origin
 from wjoin.planner.cost.alternatives import share_inside
 from wjoin.planner.cost.measurement import stage_name
@@ -30,6 +31,7 @@ from wjoin.planner.cost.stage_estimates import Arrival, Floats, InputEstimate
 from wjoin.planner.cost.stage_play import SAMPLE, Played, Sample, StagePlay
 from wjoin.planner.cost.stream_statistics import KEYLESS, UNIQUE, StreamStatistics
 from wjoin.planner.plan.physical import (
+    Join,
     Joined,
     Pairs,
     PassedOn,
@@ -100,8 +102,11 @@ def _measured_results(
 ) -> float | None:
     """Return the results per unit of time that a stage with keys was measured to make, None if not known.
 
-    What a user says of a key counts before that.
+    What a user says of a key counts before that. Where rows without a partner are results, or a row comes
+    once for many, results do not tell how often rows meet.
     """
+    if isinstance(stage, Join) and stage.kind is not JoinKind.INNER:
+        return None
     name = stage_name(plan.streams[member].alias for member in stage.members)
     found = []
     for each in stage.inputs:

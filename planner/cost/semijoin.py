@@ -8,12 +8,14 @@ blocks (its future work), so that a request is paid for once in a micro-batch.
 import math
 from dataclasses import dataclass, replace
 
+from wjoin.grammar.join_kinds import JoinKind
 from wjoin.planner.catalog import Estimate, SiteFacts
 from wjoin.planner.choose.held_streams import FEW_VALUES, entered
+from wjoin.planner.cost.measurement import stage_name
 from wjoin.planner.cost.model import CostModel
 from wjoin.planner.cost.stage_estimates import InputEstimate, StageEstimate
 from wjoin.planner.cost.stream_statistics import StreamStatistics, units_per_second
-from wjoin.planner.plan.physical import Join, PhysicalPlan, Shipping
+from wjoin.planner.plan.physical import Join, PhysicalPlan, Shipping, Stage
 
 NUMBER_BYTES = 1.0
 """The number of a row, which travels with it: numbers that follow each other are packed well."""
@@ -149,6 +151,7 @@ class Shipments:
     """The ways to ship a stream from its site, the chosen one first, and what they rest on.
 
     ``matched``: the share of its rows that are in a result. ``wished``: whether a hint or setting has chosen.
+    ``told``: whether the number of results tells that share.
     """
 
     stream: int
@@ -158,6 +161,7 @@ class Shipments:
     bandwidth: Estimate
     shipped: Shipped
     wished: bool
+    told: bool = True
 
     @property
     def chosen(self) -> Shipping:
@@ -167,7 +171,7 @@ class Shipments:
     @property
     def revisable(self) -> bool:
         """Whether it may travel in another way while a query runs."""
-        return not self.wished and self.chosen is not Shipping.HELD and self.shipped.late > 0
+        return self.told and not self.wished and self.chosen is not Shipping.HELD and self.shipped.late > 0
 
     @property
     def saved(self) -> float:
@@ -217,7 +221,10 @@ def shipments(
         way = _holding(plan, stream, model).shipment(shipped, matched.value)
         ways.insert(0 if way.seconds < WORTH_HOLDING * ways[0].seconds else len(ways), way)
     ways.sort(key=lambda way: way.shipping is not wished)
-    return Shipments(stream, tuple(ways), matched, site.latency, site.bandwidth, shipped, wished is not None)
+    link = site.latency, site.bandwidth
+    # Rows without a partner are results, too, so their number says little of each stream.
+    told = plan.kind is JoinKind.INNER or (plan.kind.one_sided and not plan.tree)
+    return Shipments(stream, tuple(ways), matched, *link, shipped, wished is not None, told)
 
 
 def _holding(plan: PhysicalPlan, stream: int, model: CostModel) -> Holding:
@@ -242,6 +249,10 @@ def matched_share(plan: PhysicalPlan, stream: int, model: CostModel) -> Estimate
     if known.matched is not None:
         return known.matched
     found = model.stages(plan)
+    if plan.kind is not JoinKind.INNER:
+        joins = zip(plan.stages, found, strict=True)
+        shares = (_shown(plan, stream, stage, each, model.statistics) for stage, each in joins)
+        return Estimate(min(share for share in shares if share is not None))
     results = found[-1].results / max(known.kept_rate, 1e-12) if found else 1.0
     if len(plan.stages) == 1 and plan.stages[0].keyed and found[0].agreement is None:
         return Estimate(min(results, _matched_by_key(plan, stream, found[0], model.statistics)))
@@ -251,6 +262,33 @@ def matched_share(plan: PhysicalPlan, stream: int, model: CostModel) -> Estimate
         if stream in stage.members and isinstance(stage, Join)
     ]
     return Estimate(min(1.0 - math.exp(-each) for each in (*made, results)))
+
+
+def _shown(
+    plan: PhysicalPlan,
+    stream: int,
+    stage: Stage,
+    estimate: StageEstimate,
+    statistics: tuple[StreamStatistics, ...],
+) -> float | None:
+    """Return the share of the rows of a stream that are in what a join makes, with or without a partner.
+
+    None where it does not join them.
+    """
+    if not isinstance(stage, Join) or stream not in stage.members:
+        return None
+    side = 0 if stream in stage.inputs[0].members else 1
+    if stage.kind.one_sided and side == 1:
+        return 0.0
+    if side in stage.kind.preserved and stage.kind.pairs and stage.kind.alone:
+        return 1.0
+    known, name = statistics[stream], stage_name(plan.streams[each].alias for each in stage.members)
+    if stage.kind.one_sided and name in known.met:
+        return min(1.0, known.met[name])
+    met = 1.0 - math.exp(-estimate.results / max(known.kept_rate, 1e-12))
+    if len(plan.stages) == 1 and estimate.agreement is None:
+        met = min(met, _matched_by_key(plan, stream, estimate, statistics))
+    return 1.0 - met if stage.kind.one_sided and stage.kind.alone else met
 
 
 def _matched_by_key(

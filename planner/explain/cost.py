@@ -82,7 +82,7 @@ def shipment_lines(document: doc.Document) -> Iterator[str]:
         if each.ways[0].seconds > 1:
             yield f"  the link is too slow: the rows of one {document.unit} take longer than that to send"
         link = [
-            (each.matched, f"{figure(each.matched.value)} of rows match"),
+            (each.matched, f"{figure(each.matched.value)} of rows are in results"),
             (each.latency, f"latency {seconds(each.latency.value)} per message"),
             (each.bandwidth, f"bandwidth {size(each.bandwidth.value)}/s"),
         ]

@@ -116,8 +116,8 @@ def _shipment(planned: PlannedSelect, each: Shipments) -> doc.ShipmentEntry:
     early, numbers = ((), ()) if scan.site is None else (scan.site.early, scan.site.late)
     late = tuple(str(scan.columns[number].output) for number in numbers)
     words = {
-        Shipping.FULL: "whole rows",
-        Shipping.PARTIAL: f"{', '.join(early)} of every row, {', '.join(late)} only of rows that match",
+        Shipping.FULL: "whole rows" if late else f"{', '.join(early)} of every row",
+        Shipping.PARTIAL: f"{', '.join(early)} of every row, {', '.join(late)} only of rows in results",
         Shipping.HELD: "whole rows, only those whose key is in the other windows; not stored in the state",
     }
     return doc.ShipmentEntry(

@@ -45,7 +45,7 @@ def _with_site(plan: PhysicalPlan, stream: int, relation: Relation) -> StreamSca
     if site is None or not scan.streaming or stream not in plan.staged:
         return scan
     used = {number for stage in plan.stages for owner, number in operands(plan, stage) if owner == stream}
-    named = _words([scan.event_time, *scan.filters])
+    named = _words([scan.event_time, *scan.filters, *scan.meets])
     named |= _words(expression for code in scan.codes for expression in code.expressions)
     # Late rows go to their sink with all columns.
     named |= _words(column.expression for column in scan.late)

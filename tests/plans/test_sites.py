@@ -141,12 +141,13 @@ def test_explain_tells_what_each_way_takes_and_what_that_rests_on() -> None:
     text = explain_text(describe(planned(PAYLOADS.format(hint=""), matched=0.01)))
     sites = text[text.index("Sites\n") : text.index("Stages\n")].splitlines()
     assert sites[1] == (
-        "  A partial: ts, id of every row, payload only of rows that match; "
+        "  A partial: ts, id of every row, payload only of rows in results; "
         "32.8 kB in 2 messages per second, 42.8 ms of link time"
     )
     assert sites[2].startswith("    instead of full: whole rows; 1.42 MB in 1 message per second, 1.42 s")
     assert sites[3] == (
-        "    0.01 of rows match (given), latency 5 ms per message (measured), bandwidth 1 MB/s (measured)"
+        "    0.01 of rows are in results (given), "
+        "latency 5 ms per message (measured), bandwidth 1 MB/s (measured)"
     )
     assert "__wjoin_row" not in text
 
@@ -220,3 +221,64 @@ def test_explain_says_what_is_held_and_that_nothing_of_it_is_in_the_state() -> N
     assert "A: held at its site until B's watermark passes ts + 5 s" in text
     assert "B: kept until A's watermark passes ts + 5 s" in text
     assert "; state: 1 row\n" in text
+
+
+KINDS = {
+    # Of a stream whose rows come without a partner all are in results.
+    "A LEFT JOIN b B ON A.id = B.id": [("full", 1.0), ("partial", 0.095)],
+    "A RIGHT JOIN b B ON A.id = B.id": [("partial", 0.095), ("full", 1.0)],
+    "A FULL JOIN b B ON A.id = B.id": [("full", 1.0), ("full", 1.0)],
+    "A SEMI JOIN b B ON A.id = B.id": [("partial", 0.095), ("full", 0.0)],
+    "A ANTI JOIN b B ON A.id = B.id": [("partial", 0.905), ("full", 0.0)],
+    # An ASOF JOIN chooses by all columns of the second stream.
+    "A LEFT ASOF JOIN b B MATCH_CONDITION (A.ts >= B.ts) ON A.id = B.id": [("full", 1.0), ("full", 0.049)],
+}
+
+
+@pytest.mark.parametrize("join", KINDS)
+def test_the_kind_of_a_join_says_how_many_rows_are_in_results(join: str) -> None:
+    shown = "A.payload" if "SEMI" in join or "ANTI" in join else "A.payload, B.payload AS other"
+    plan = planned(f"SELECT {shown} FROM a {join} WINDOW (A, B) = 5 s", REMOTE, REMOTE)
+    found = [(each.chosen.value, round(each.matched.value, 3)) for each in plan.shipments]
+    assert found == KINDS[join]
+
+
+def test_what_a_join_keeps_out_by_itself_comes_before() -> None:
+    """ON of a preserved stream is read of each row, and so is what tells which rows meet in a later join."""
+    text = "SELECT A.note, A.payload FROM a A LEFT JOIN b B ON A.id = B.id AND A.note <> 'x' WINDOW = 5 s"
+    assert late(planned(text)) == ["payload"]
+    text = f"{text.removesuffix('WINDOW = 5 s')} LEFT JOIN c C ON A.id = C.id AND A.x > 1 WINDOW = 5 s"
+    assert late(planned(text, REMOTE, LOCAL, LOCAL)) == ["payload"]
+
+
+def test_of_a_stream_that_no_result_shows_only_what_the_join_reads_travels() -> None:
+    text = "SELECT A.payload FROM a A ANTI JOIN b B ON A.id = B.id AND A.note < B.note WINDOW (A, B) = 5 s"
+    plan = planned(text, LOCAL, REMOTE)
+    assert (late(plan, 1), site(plan, 1).early) == ([], ("ts", "id", "note"))
+    assert "B full: ts, id, note of every row; " in explain_text(describe(plan))
+
+
+@pytest.mark.parametrize(
+    ("join", "held", "why"),
+    [
+        ("A LEFT JOIN b B ON A.id = B.id", "A", "a LEFT OUTER JOIN keeps its rows without a partner"),
+        ("A SEMI JOIN b B ON A.id = B.id", "A", "a LEFT SEMI JOIN keeps"),
+        ("A FULL JOIN b B ON A.id = B.id", "B", "a FULL OUTER JOIN keeps"),
+        ("A ASOF JOIN b B MATCH_CONDITION (A.ts > B.ts) ON A.id = B.id", "B", "an ASOF JOIN looks for"),
+        ("A LEFT JOIN b B ON A.id = B.id LEFT JOIN c C ON A.id = C.id", "C", "one of several joins"),
+    ],
+)
+def test_rows_that_may_have_no_partner_are_not_held(join: str, held: str, why: str) -> None:
+    relations = [HELD, HELD, LOCAL] if "c C" not in join else [HELD, LOCAL, HELD]
+    window = "WINDOW (A, B) = 5 s" + (" AND WINDOW (A, C) = 5 s" if "c C" in join else "")
+    text = f"SELECT /*+ SHIP({held} = HELD) */ A.payload FROM a {join} {window}"
+    with pytest.raises(WJoinError, match=f"WJ504.*{why}"):
+        plan_over(text, relations[: 3 if "c C" in join else 2])
+
+
+@pytest.mark.parametrize("kind", ["LEFT", "SEMI", "ANTI"])
+def test_the_other_side_may_be_held(kind: str) -> None:
+    text = (
+        f"SELECT /*+ SHIP(B = HELD) */ A.payload FROM a A {kind} JOIN b B ON A.id = B.id WINDOW (A, B) = 5 s"
+    )
+    assert site(plan_over(text, [RARE, HELD]), 1).shipping is Shipping.HELD

@@ -196,7 +196,7 @@ def test_streams_at_a_site_and_others_in_one_join(
     """)
     query = THREE.format(hint="/*+ PLAN(SEMIJOIN) */")
     explained = session.explain(query)
-    assert "A partial: obj_id, ts, frame, note of every row, label only of rows that match" in explained
+    assert "A partial: obj_id, ts, frame, note of every row, label only of rows in results" in explained
     assert "B full" not in explained
     assert "B partial" not in explained
     assert ran(session, query, tmp_path) == expected(cameras)

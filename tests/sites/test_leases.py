@@ -74,6 +74,7 @@ def join(number: int, folder: Path) -> AtSites:
     plan = SimpleNamespace(
         streams=(SimpleNamespace(alias="A"), SimpleNamespace(alias="B")),
         staged=(0, 1),
+        stages=(),
         windows=Windows.of([[0, 5], [5, 0]]),
     )
     file = folder / str(number)

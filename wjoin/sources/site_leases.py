@@ -19,7 +19,8 @@ from wjoin.executor.sites.stream import SiteStream
 from wjoin.executor.spark.observe import PREFIX
 from wjoin.measured.followed import Followed, follower_of
 from wjoin.measured.progress import Progress, offsets_of, read
-from wjoin.planner.plan.physical import PhysicalPlan
+from wjoin.planner.plan.physical import Join, PhysicalPlan
+from wjoin.planner.plan.to_come import earliest
 from wjoin.queries.compiled import REMEMBERED
 from wjoin.sites.client import SiteClient
 from wjoin.sites.failures import SiteError
@@ -84,7 +85,30 @@ def horizon(plan: PhysicalPlan, stream: int, watermarks: Mapping[str, int]) -> i
         if bound is None or passed is None:
             return None
         found.append(passed - bound)
-    return min(found, default=None)
+    floors = [*found, *_waits(plan, stream, watermarks)]
+    return None if None in floors else min((each for each in floors if each is not None), default=None)
+
+
+def _waits(plan: PhysicalPlan, stream: int, watermarks: Mapping[str, int]) -> Iterator[int | None]:
+    """Yield from which event time on rows of a stream wait in the joins of a tree; None for all.
+
+    What an earlier join decides late, the next ones still wait for.
+    """
+    marks = {each: watermarks.get(plan.streams[each].alias) for each in plan.staged}
+    for number, stage in enumerate(plan.stages):
+        if not isinstance(stage, Join) or not stage.asked:
+            continue
+        passed = earliest(plan, number, marks)
+        for rule in (rule for each in stage.inputs if stream in each.members for rule in each.retention):
+            # What the join asks for is there, and tells how late it may be with the row.
+            far = [
+                later + distance
+                for member, distance in rule.distances
+                if distance is not None and (member == stream or member in stage.asked)
+                if (later := plan.windows.between(stream, member)) is not None
+            ]
+            mark = passed[rule.stream]
+            yield None if mark is None or not far else mark - min(far)
 
 
 @dataclass(frozen=True)

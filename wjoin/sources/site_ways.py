@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from wjoin.grammar.join_kinds import JoinKind
 from wjoin.measured.progress import Progress
 from wjoin.planner.plan.physical import Shipping
 from wjoin.planner.planning import PlannedSelect
@@ -88,6 +89,9 @@ class Revising:
         estimated = self.planned.candidates[0].estimated.stages
         kept = self.planned.statistics[stream].kept_rate
         expected = estimated[-1].results / kept if estimated and kept else 0.0
+        if self.planned.physical.kind is not JoinKind.INNER:
+            # Of a SEMI or ANTI JOIN each result is a row of its first stream.
+            expected = 0.0
         matched = matched_now(known.matched.value, expected, self.results / rows if rows else 0.0)
         best = known.shipped.ways(matched)[0].shipping
         if best is not self.ways.get(stream, known.chosen):
@@ -95,4 +99,4 @@ class Revising:
             unfinished = self.files[stream].with_suffix(".unfinished")
             unfinished.write_text(best.value, encoding="utf-8")
             unfinished.replace(self.files[stream])
-            _log.info("%s is now shipped %s: %.3g of its rows match", alias, best.value, matched)
+            _log.info("%s is now shipped %s: %.3g of its rows are in results", alias, best.value, matched)
