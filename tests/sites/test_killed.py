@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import wjoin
-from tests.sites.test_joins import STREAM, THREE, commits, expected, found_in, frames, write
+from tests.sites.test_joins import ORACLE, STREAM, THREE, commits, expected, found_in, frames, write
 from wjoin.testing.site import Site
 from wjoin.testing.waiting import until
 
@@ -48,9 +48,30 @@ def _has(root: Path, wanted: int) -> bool:
     return commits(root) >= wanted
 
 
+OUTER = """
+SELECT /*+ PLAN(SEMIJOIN) */ A.obj_id, A.ts AS a, C.ts AS c, A.frame AS one, A.label, C.frame AS three
+FROM camera1 A LEFT JOIN camera3 C ON A.obj_id = C.obj_id AND A.note IS NOT NULL WINDOW (A, C) = 1 SECOND
+"""
+
+DECIDED = """
+SELECT a.obj_id, a.ts AS a, c.ts AS c, a.frame AS one, a.label, c.frame AS three
+FROM read_parquet('{root}/camera1/*') a LEFT JOIN read_parquet('{root}/camera3/*') c
+ON a.obj_id = c.obj_id AND a.note IS NOT NULL AND abs(epoch_us(a.ts) - epoch_us(c.ts)) <= 1000000
+WHERE c.ts IS NOT NULL OR a.note IS NULL
+OR epoch_us(a.ts) + 3000000 < (SELECT max(epoch_us(ts)) FROM read_parquet('{root}/camera3/*'))
+"""
+"""What the join has told at the end: a row without a partner waits for the watermark, 2 seconds behind."""
+
+QUERIES = {
+    "partial": (THREE.format(hint="/*+ PLAN(SEMIJOIN) */"), ORACLE),
+    "held": (THREE.format(hint="/*+ SHIP(A = PARTIAL, C = HELD) */"), ORACLE),
+    "outer": (OUTER, DECIDED),
+}
+
+
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("hint", ["PLAN(SEMIJOIN)", "SHIP(A = PARTIAL, C = HELD)"])
-def test_query_and_site_killed_together(session: wjoin.Session, tmp_path: Path, hint: str) -> None:
+@pytest.mark.parametrize("query", QUERIES)
+def test_query_and_site_killed_together(session: wjoin.Session, tmp_path: Path, query: str) -> None:
     chance, rows = random.Random(14), tmp_path / "rows"
     rows.mkdir()
     for number in (1, 2, 3):
@@ -67,7 +88,7 @@ def test_query_and_site_killed_together(session: wjoin.Session, tmp_path: Path, 
         other=sites[1].url,
         options="OPTIONS (maxRowsPerTrigger '60')",
         root=tmp_path,
-        query=THREE.format(hint=f"/*+ {hint} */"),
+        query=QUERIES[query][0],
     )
     (tmp_path / "script.sql").write_text(text)
     said = lambda: (tmp_path / "run.log").read_text(errors="replace")[-3000:]  # noqa: E731
@@ -98,5 +119,5 @@ def test_query_and_site_killed_together(session: wjoin.Session, tmp_path: Path, 
             site.kill()
     found = found_in(session, tmp_path)
     assert commits(tmp_path) > KILLS + 5
-    assert found == expected(rows)
+    assert found == expected(rows, QUERIES[query][1])
     assert pq.read_table(tmp_path / "rows" / "camera1").num_rows == ROWS
