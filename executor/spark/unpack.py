@@ -220,9 +220,7 @@ class Unpack:
             for number, name in self._late[stream].items():
                 known = block.column(stored_column(self.plan, stream, number).name)
                 values = as_declared(tuples.column(name), known.type, name)
-                columns[stream, number] = (
-                    values if partial.all() else pc.replace_with_mask(known, pa.array(partial), values)
-                )
+                columns[stream, number] = values if partial.all() else replaced(known, partial, values)
         return columns
 
     def _times(self, block: pa.RecordBatch) -> dict[int, Int64Array]:
@@ -244,6 +242,13 @@ def _span(latest: Int64Array, earliest: Int64Array) -> Int64Array:
     if len(spans) and spans.min() < 0:
         spans[spans < 0] = GREATEST
     return spans
+
+
+def replaced(known: pa.Array, places: BoolArray, values: pa.Array) -> pa.Array:
+    """Return an array of any type with other values at some places, in their order."""
+    taken = np.arange(len(known))
+    taken[places] = len(known) + np.arange(len(values))
+    return pa.concat_arrays([known, values]).take(pa.array(taken))
 
 
 def _are_late(block: pa.RecordBatch) -> bool:

@@ -20,7 +20,7 @@ from wjoin.executor.counts import Counts
 from wjoin.executor.sites import fetching
 from wjoin.executor.sites.mirror import Mirror
 from wjoin.executor.sites.stream import SiteStream, numbered
-from wjoin.executor.spark.unpack import Unpack, flat_name
+from wjoin.executor.spark.unpack import Unpack, flat_name, replaced
 from wjoin.grammar.join_kinds import JoinKind
 from wjoin.grammar.syntax import ROW_NUMBER
 from wjoin.planner.plan.physical import PhysicalPlan
@@ -123,3 +123,29 @@ def test_results_have_the_columns_of_rows_that_came_partially(kind: JoinKind, tm
             assert sorted(asked) == sorted(each for each in partial if note(side, each) in shown)
 
     run()
+
+
+ITEMS = pa.list_(pa.int64())
+NAMED = pa.struct([("x", pa.int64()), ("y", pa.string())])
+
+
+@pytest.mark.parametrize(
+    ("kind", "known", "values"),
+    [
+        (pa.string(), ["a", None, "c", None], ["B", None]),
+        # As Spark names the values of a list.
+        (pa.list_(pa.field("element", pa.int64())), [[1, None], None, [], None], [[4], None]),
+        (NAMED, [{"x": 1, "y": None}, None, None, None], [{"x": None, "y": "b"}, {"x": 2, "y": "c"}]),
+        (pa.map_(pa.string(), ITEMS), [[("a", [1])], None, [], None], [[("b", None)], None]),
+        (pa.dictionary(pa.int32(), pa.string()), ["a", None, "c", None], ["c", "d"]),
+    ],
+    ids=str,
+)
+def test_values_of_every_type_come_among_those_that_were_there(
+    kind: pa.DataType, known: list[object], values: list[object]
+) -> None:
+    there = pa.array(known, kind)
+    came = pa.array(values, ITEMS if pa.types.is_list(kind) else kind)
+    found = replaced(there, np.array([False, True, False, True]), came)
+    assert found.to_pylist() == [known[0], values[0], known[2], values[1]]
+    assert found.type == kind

@@ -99,6 +99,13 @@ STATEMENTS = {
         """SELECT A.wide, B.wide, C.wide FROM one A LEFT JOIN two B ON A.k = B.k AND B.n - A.n BETWEEN 0 AND 4
            LEFT JOIN three C ON B.k = C.k AND C.n - B.n BETWEEN 0 AND 3""",
     ),
+    # The inner join is made first.
+    "base": (
+        """SELECT {hint} A.wide, B.wide AS b, C.wide AS c FROM one A JOIN two B ON A.k = B.k
+           LEFT JOIN three C ON A.j = C.j WINDOW (A, B) BETWEEN -2 AND 5 AND WINDOW (A, C) BETWEEN 0 AND 1""",
+        f"""SELECT A.wide, B.wide, C.wide FROM one A JOIN two B ON A.k = B.k AND {NEAR}
+           LEFT JOIN three C ON A.j = C.j AND C.n - A.n BETWEEN 0 AND 1""",
+    ),
     "path": (
         """SELECT {hint} A.wide, B.wide AS b FROM one A, two B, three C PATH (A, NOT C, B) WITHIN (6)
            WHERE A.k = B.k AND A.k = C.k""",
@@ -227,6 +234,7 @@ def test_each_part_comes_in_another_way(streams: AtSite, names: list[str]) -> No
         assert expected.total() > 10, name
 
 
+@pytest.mark.quick
 def test_what_waits_at_the_end_fetches_its_columns_when_the_streams_end(streams: AtSite) -> None:
     streams.arrive()
     streams.run(["left_outer"], "PLAN(SEMIJOIN)", complete=True)
@@ -236,7 +244,7 @@ def test_what_waits_at_the_end_fetches_its_columns_when_the_streams_end(streams:
 @pytest.mark.long
 @pytest.mark.timeout(600)
 def test_a_side_that_is_not_preserved_is_held(streams: AtSite) -> None:
-    names = ["left_outer", "semi", "alone"]
+    names = ["left_outer", "semi", "alone", "base"]
     for hint in ("SHIP(B = HELD)", "SHIP(B = HELD, A = PARTIAL)", ""):
         streams.arrive()
         streams.run(names, hint)
