@@ -36,6 +36,15 @@ ORACLE = """SELECT a.obj_id, a.ts AS a, b.ts AS b, a.frame, a.label, b.note
 FROM read_parquet('{root}/camera/*') a, read_parquet('{root}/slow/*') b
 WHERE a.obj_id = b.obj_id AND abs(epoch_us(a.ts) - epoch_us(b.ts)) <= 10000000"""
 
+OUTER = """SELECT /*+ PLAN(SEMIJOIN) */ A.obj_id, A.ts AS a, B.ts AS b, A.frame, A.label, B.note
+FROM camera A LEFT JOIN slow B ON A.obj_id = B.obj_id WINDOW (A, B) BETWEEN 9 SECONDS AND 10 SECONDS"""
+
+DECIDED = """SELECT a.obj_id, a.ts AS a, b.ts AS b, a.frame, a.label, b.note
+FROM read_parquet('{root}/camera/*') a LEFT JOIN read_parquet('{root}/slow/*') b
+ON a.obj_id = b.obj_id AND epoch_us(b.ts) - epoch_us(a.ts) BETWEEN 9000000 AND 10000000
+WHERE b.ts IS NOT NULL
+OR epoch_us(a.ts) + 12000000 < (SELECT max(epoch_us(ts)) FROM read_parquet('{root}/slow/*'))"""
+
 
 def status(client: SiteClient) -> dict[str, dict[str, Any]]:
     return {each["stream"]: each for each in client.status()["streams"]}
@@ -46,7 +55,11 @@ def consumed(client: SiteClient) -> dict[str, int]:
     return {name: told["behind"] for name, told in status(client)["camera"]["consumers"].items()}
 
 
-def test_rows_are_kept_as_long_as_a_query_may_ask_for_them(session: wjoin.Session, tmp_path: Path) -> None:
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(("text", "oracle"), [(QUERY, ORACLE), (OUTER, DECIDED)], ids=["inner", "outer"])
+def test_rows_are_kept_as_long_as_a_query_may_ask_for_them(
+    session: wjoin.Session, tmp_path: Path, text: str, oracle: str
+) -> None:
     rows, camera, slow = tmp_path / "rows", frames(1, ROWS), frames(2, ROWS)
     rows.mkdir()
     size = ROWS // FILES
@@ -67,14 +80,17 @@ def test_rows_are_kept_as_long_as_a_query_may_ask_for_them(session: wjoin.Sessio
     ):
         put(slow.slice(0, 100), rows / "slow", 0)
         more(0)
-        session.sql(f"CREATE STREAM camera AT SITE '{site.url}' WATERMARK ts DELAY OF INTERVAL 2 SECONDS")
+        session.sql(
+            f"CREATE OR REPLACE STREAM camera AT SITE '{site.url}' WATERMARK ts DELAY OF INTERVAL 2 SECONDS"
+        )
         session.sql(f"""
-            CREATE STREAM slow (obj_id BIGINT, ts TIMESTAMP, frame BINARY, note STRING, label STRING)
+            CREATE OR REPLACE STREAM slow
+            (obj_id BIGINT, ts TIMESTAMP, frame BINARY, note STRING, label STRING)
             USING parquet OPTIONS (path '{rows}/slow') WATERMARK ts DELAY OF INTERVAL 2 SECONDS""")
         session.sql(f"""
-            CREATE SINK found USING parquet
+            CREATE OR REPLACE SINK found USING parquet
             OPTIONS (path '{tmp_path}/found', checkpointLocation '{tmp_path}/checkpoint')""")
-        session.sql(f"INSERT INTO found {QUERY}")
+        session.sql(f"INSERT INTO found {text}")
         (query,) = session.queries
         # Before its first micro-batch, which begins with the rows that are the next to leave the window.
         assert query.lastProgress is None
@@ -109,7 +125,7 @@ def test_rows_are_kept_as_long_as_a_query_may_ask_for_them(session: wjoin.Sessio
         more(FILES - 1)
         query.processAllAvailable()
         query.stop()
-    assert found_in(session, tmp_path) == expected(rows, ORACLE)
+    assert found_in(session, tmp_path) == expected(rows, oracle)
 
 
 def _number(row: tuple[object, ...], times: list[Any]) -> int:
