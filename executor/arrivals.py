@@ -9,12 +9,12 @@ from wjoin.executor.blocks import concatenate
 from wjoin.executor.report import Report
 from wjoin.executor.sites.ranges import Announced
 from wjoin.executor.spool import Spool
-from wjoin.executor.stretches import Arrived, in_time_order
+from wjoin.executor.stretches import Arrived, in_order
 from wjoin.parts.kernels.runs import RunShape
 from wjoin.parts.routes.route import Role
 
 _PIECE_BYTES = 1 << 22
-"""So many bytes of an input are set down on disk at once, in the order of time."""
+"""So many bytes of an input are set down on disk at once, in the order in which they are cut."""
 
 
 @dataclass
@@ -28,7 +28,8 @@ class Arrivals:
     was counted of a stream's rows on their way, at one worker only. ``announced``: the new rows of each input
     that are held at their sites. ``past``: late rows of earlier stages, on their way to a sink, on disk.
     ``ticks``: by window of rows what it counts (``executor.counted``), on disk; ``waiting``: results of a
-    state that is moved which wait for that.
+    state that is moved which wait for that. ``by_key``: whether the rows are cut into stretches by their
+    keys.
     """
 
     blocks: list[Arrived]
@@ -43,6 +44,7 @@ class Arrivals:
     ticks: dict[int, list[pa.RecordBatch]] = field(default_factory=dict)
     waiting: list[pa.RecordBatch] = field(default_factory=list)
     spool: Spool = field(default_factory=Spool)
+    by_key: bool = False
     _held: int = 0
     _down: dict[int, int] = field(default_factory=dict)
     _waiting: dict[int, int] = field(default_factory=dict)
@@ -71,5 +73,5 @@ class Arrivals:
         for role in Role:
             rows = [block for own, block in waiting if own is role]
             if rows:
-                group.append((role, self.spool.put(in_time_order(concatenate(rows), shape))))
+                group.append((role, self.spool.put(in_order(concatenate(rows), shape, by_key=self.by_key))))
         self._down[number], self._waiting[number] = len(group), 0

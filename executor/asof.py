@@ -118,6 +118,9 @@ class NearestJoin(_EveryRow):
     def _grow(self, partial: Combinations, steps: Sequence[Step]) -> Iterator[Combinations]:
         """Yield each tuple with its nearest row, where it has one."""
         (step,) = steps
+        if len(partial) > PARTIAL_LIMIT:
+            yield from self._in_halves(partial, steps)
+            return
         kernel = self.kernels[step.kernel]
         if not kernel.timely or (self.stage.keyed and kernel.order is not Order.KEY):
             # What it finds is of all keys, or in no order of time.
@@ -129,8 +132,7 @@ class NearestJoin(_EveryRow):
         if pairs == 0:
             return
         if pairs > PARTIAL_LIMIT and len(partial) > 1:
-            for half in partial.halves():
-                yield from self._grow(half, steps)
+            yield from self._in_halves(partial, steps)
             return
         self.counted.add("comparisons", pairs)
         chosen = self._least_of(self._checked(self._extended(partial, step, search, near), step))
@@ -139,8 +141,8 @@ class NearestJoin(_EveryRow):
         looking = np.zeros(len(partial), bool)
         for each in near:
             looking[each.tuples] = True
-        looking &= ~np.isin(partial.rows[0], chosen.rows[0])
-        if looking.any():
+        if len(chosen) < np.count_nonzero(looking):
+            looking &= ~np.isin(partial.rows[0], chosen.rows[0])
             yield from self._nearest_of_all(partial.pick(looking), step)
 
     def _nearest_of_all(self, partial: Combinations, step: Step) -> Iterator[Combinations]:
@@ -150,6 +152,10 @@ class NearestJoin(_EveryRow):
         if found:
             yield self._least_of(_together(found))
 
+    def _in_halves(self, partial: Combinations, steps: Sequence[Step]) -> Iterator[Combinations]:
+        for half in partial.halves():
+            yield from self._grow(half, steps)
+
     def _at_nearest(self, partial: Combinations, step: Step, found: Sequence[Candidates]) -> list[Candidates]:
         """Return of the candidates of each tuple those of the one instant that is nearest."""
         own, runs = partial.times[self._join.timed_by], partial.pieces[step.input].runs
@@ -157,11 +163,12 @@ class NearestJoin(_EveryRow):
         instants = np.full(len(partial), GREATEST)
         places = [self._places(own, run.times[0], each) for run, each in zip(runs, found, strict=True)]
         nearest = [run.times[0][each] for run, each in zip(runs, places, strict=True)]
-        for each, times in zip(found, nearest, strict=True):
-            least[each.tuples] = np.minimum(least[each.tuples], _gaps(own[each.tuples], times))
-        for each, times in zip(found, nearest, strict=True):
+        gaps = [_gaps(own[each.tuples], times) for each, times in zip(found, nearest, strict=True)]
+        for each, far in zip(found, gaps, strict=True):
+            least[each.tuples] = np.minimum(least[each.tuples], far)
+        for each, far, times in zip(found, gaps, nearest, strict=True):
             # Of two instants that are as near, the earlier one.
-            near = _gaps(own[each.tuples], times) == least[each.tuples]
+            near = far == least[each.tuples]
             tuples = each.tuples[near]
             instants[tuples] = np.minimum(instants[tuples], times[near])
         kept = []
@@ -217,10 +224,12 @@ def _around(
     times: Int64Array, first: Int64Array, last: Int64Array, places: Int64Array
 ) -> tuple[Int64Array, Int64Array]:
     """Return in which part of ranges of ascending times those stand that are at some places: mostly alone."""
-    begin = places.copy()
+    begin, end = places.copy(), places + 1
     tied = np.flatnonzero((places > first) & (times[places - 1] == times[places]))
     begin[tied] = first_at_least(times, first[tied], places[tied], times[places[tied]])
-    return begin, first_above(times, places + 1, last, times[places])
+    more = np.flatnonzero(end < last)
+    end[more] = first_above(times, end[more], last[more], times[places[more]])
+    return begin, end
 
 
 def _ranks(values: pa.Array) -> Iterator[npt.NDArray[np.generic]]:

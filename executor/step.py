@@ -208,6 +208,12 @@ class StageLogic:
             for found in join.results(probe, [met[number] for number in range(len(old))]):
                 yield probe, found
 
+    @property
+    def by_key(self) -> bool:
+        """Whether rows of several keys never meet, nor are waited for: tables that are joined by a key."""
+        keyed = all(shape.code is not None for shape in self.shapes)
+        return keyed and isinstance(self.stage, Join) and not self.plan.streaming
+
     def batch(self, arrivals: Arrivals, counts: Counts) -> Iterator[Made]:
         """Yield the results over complete inputs: no state, nothing is late."""
         logic = self._with(self.stage.kernels[0])
@@ -218,7 +224,8 @@ class StageLogic:
         if partners.inputs:
             # Which rows have partners is told of all inputs.
             logic = replace(logic, plan=over_streams(logic.plan, logic.number))
-        for stretch in stretches(arrivals.blocks, logic.shapes, self.stretch, arrivals.spool):
+        cut = stretches(arrivals.blocks, logic.shapes, self.stretch, arrivals.spool, by_key=self.by_key)
+        for stretch in cut:
             if stretch.later is not None and not logic.plan.streaming:
                 # Rows of one stretch meet those of the next ones.
                 logic = replace(logic, plan=over_streams(logic.plan, logic.number))
@@ -241,6 +248,10 @@ class StageLogic:
                         yield from logic._by_themselves(number, run, alone, counts)
             if stretch.later is not None:
                 working = logic._working(working, new.stored, stretch.later, arrivals.spool)
+            else:
+                working = [[] for _ in working]
+                undecided = Undecided.of(logic.stage, logic.shapes)
+                partners = Partners.of(logic.stage, logic.shapes, {})
 
     def _counted(self, made: Made, ticks: Mapping[int, Ticks], counts: Counts) -> Iterator[Made]:
         """Yield results over complete inputs that are inside the windows of rows."""

@@ -1,12 +1,13 @@
 """Stretches of event time: a micro-batch of any size, worked off in pieces that fit into memory.
 
 The rows of a worker are cut where their event times say, the same over all inputs. After a stretch no
-row comes with an earlier time, so that what is held for the next ones is what the windows hold. What the cuts
-are follows from the rows alone, not from the order in which they came or how they were packed.
+row comes with an earlier time, so that what is held for the next ones is what the windows hold. Tables that
+are joined by a key are cut by the hash of that, so that nothing is held for the next ones. What the cuts are
+follows from the rows alone, not from the order in which they came or how they were packed.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +31,10 @@ _MULTIPLIER = np.uint64(0xD6E8FEB86659FD93)
 
 @dataclass(frozen=True)
 class Stretch:
-    """New rows of each input; ``later``: the least time of those in later stretches, None at the end."""
+    """New rows of each input.
+
+    ``later``: the least time of those in later stretches that may meet them, None where there are none.
+    """
 
     blocks: list[Arrived]
     later: int | None
@@ -38,7 +42,7 @@ class Stretch:
 
 @dataclass
 class _Block:
-    """Rows of an input in the order of their ``instants``; those before ``place`` are done."""
+    """Rows of an input in the order of their ``instants``, or places; those before ``place`` are done."""
 
     input: int
     role: Role
@@ -63,8 +67,16 @@ def instants(batch: pa.RecordBatch, shape: RunShape) -> Int64Array:
     return earliest
 
 
-def in_time_order(batch: pa.RecordBatch, shape: RunShape) -> pa.RecordBatch:
-    """Return the rows in the order of their instants."""
+def places(batch: pa.RecordBatch, shape: RunShape) -> npt.NDArray[np.uint16]:
+    """Return where the key of each row stands among all keys: a part of its hash."""
+    return (_mixed(batch, shape) >> np.uint64(48)).astype(np.uint16)
+
+
+def in_order(batch: pa.RecordBatch, shape: RunShape, *, by_key: bool) -> pa.RecordBatch:
+    """Return the rows in the order in which they are cut: by their instants, or by their keys' places."""
+    if by_key:
+        # Numbers of 16 bits are sorted in a few passes.
+        return batch.take(pa.array(np.argsort(places(batch, shape), kind="stable")))
     found = instants(batch, shape)
     if not len(found) or bool((found[1:] >= found[:-1]).all()):
         return batch
@@ -72,12 +84,18 @@ def in_time_order(batch: pa.RecordBatch, shape: RunShape) -> pa.RecordBatch:
 
 
 def stretches(
-    blocks: list[Arrived], shapes: Sequence[RunShape], limit: int | None, spool: Spool
+    blocks: list[Arrived],
+    shapes: Sequence[RunShape],
+    limit: int | None,
+    spool: Spool,
+    *,
+    by_key: bool = False,
 ) -> Iterator[Stretch]:
     """Yield the new rows in stretches of about ``limit`` bytes, all at once where that is None or enough.
 
-    Rows of one instant and one key stay together. ``blocks`` is emptied, so that nothing is held longer
-    than it is used; what would grow with them besides is set down in ``spool``.
+    Rows of one instant and one key stay together; ``by_key``: those of a key do, if they are not too many.
+    ``blocks`` is emptied, so that nothing is held longer than it is used; what would grow with them besides
+    is set down in ``spool``.
     """
     sizes = [sum(value_bytes(batch) for _, batch in group) for group in blocks]
     rows = [sum(batch.num_rows for _, batch in group) for group in blocks]
@@ -90,22 +108,29 @@ def stretches(
     for number, (shape, group) in enumerate(zip(shapes, blocks, strict=True)):
         for role, batch in group:
             if batch.num_rows:
-                sorted_batch = in_time_order(batch, shape)
-                ordered.append(
-                    _Block(number, role, sorted_batch, _lasting_instants(sorted_batch, shape, spool))
-                )
+                sorted_batch = in_order(batch, shape, by_key=by_key)
+                cut_by = _lasting(sorted_batch, shape, spool, by_key=by_key)
+                ordered.append(_Block(number, role, sorted_batch, cut_by))
     blocks.clear()
     for end in (*_edges(ordered, widths, limit), None):
         weight = _weight(ordered, widths, end)
-        if weight:
-            one_instant = _least(ordered) == _greatest(ordered, end)
-            yield from _taken(ordered, shapes, end, -(-weight // limit) if one_instant else 1)
+        if not weight:
+            continue
+        parts = -(-weight // limit) if _least(ordered) == _greatest(ordered, end) else 1
+        if not by_key:
+            yield from _taken(ordered, shapes, end, parts)
+            continue
+        for stretch in _taken(ordered, shapes, end, 1):
+            if parts == 1:
+                yield replace(stretch, later=None)
+            else:
+                yield from stretches(stretch.blocks, shapes, limit, spool)
 
 
-def _lasting_instants(batch: pa.RecordBatch, shape: RunShape, spool: Spool) -> Int64Array:
-    """Return the instants of rows that wait: those that are no column of theirs are set down on disk."""
-    found = instants(batch, shape)
-    if len(shape.times) == 1 or shape.newest is not None:
+def _lasting(batch: pa.RecordBatch, shape: RunShape, spool: Spool, *, by_key: bool) -> Int64Array:
+    """Return by what rows that wait are cut; what is no column of theirs is set down on disk."""
+    found = places(batch, shape).astype(np.int64) if by_key else instants(batch, shape)
+    if not by_key and (len(shape.times) == 1 or shape.newest is not None):
         return found
     return int64_view(spool.put(pa.RecordBatch.from_pydict({"instant": pa.array(found)})).column("instant"))
 
@@ -138,11 +163,13 @@ def _part(batch: pa.RecordBatch, shape: RunShape, part: int, parts: int) -> Bool
     if shape.code not in batch.schema.names:
         # Rows without a key, or only counted.
         return np.full(batch.num_rows, part == 0)
-    # Rows that meet no other have no code.
-    codes = int64_view(pc.fill_null(batch.column(shape.code), 0))
-    mixed = codes.view(np.uint64) * _MULTIPLIER
-    chosen: BoolArray = (mixed >> np.uint64(33)) % np.uint64(parts) == np.uint64(part)
+    chosen: BoolArray = (_mixed(batch, shape) >> np.uint64(33)) % np.uint64(parts) == np.uint64(part)
     return chosen
+
+
+def _mixed(batch: pa.RecordBatch, shape: RunShape) -> npt.NDArray[np.uint64]:
+    """Return the hashes of the keys of rows; rows that meet no other have none, which is as if it were 0."""
+    return int64_view(pc.fill_null(batch.column(shape.code), 0)).view(np.uint64) * _MULTIPLIER
 
 
 def _least(ordered: Sequence[_Block]) -> int | None:

@@ -38,6 +38,7 @@ from wjoin.executor.state.slices import Slice, SliceStore, Stored
 from wjoin.executor.state.worker_files import WorkerFiles, stage_folder, worker_folder
 from wjoin.executor.state.writing import Cutting
 from wjoin.executor.step import PAST, Made, StageLogic
+from wjoin.executor.stretches import Arrived
 from wjoin.executor.workers import partition_of
 from wjoin.parts.kernels.runs import GREATEST, LEAST
 from wjoin.parts.routes.hash_route import HashRoute
@@ -171,7 +172,8 @@ class Operator:
 
     def no_arrivals(self) -> Arrivals:
         """Return what a worker has before its first message."""
-        return Arrivals([[] for _ in self.logic.stage.inputs], spool=Spool(local_folder()))
+        inputs: list[Arrived] = [[] for _ in self.logic.stage.inputs]
+        return Arrivals(inputs, spool=Spool(local_folder()), by_key=self.logic.by_key)
 
     def take(self, arrivals: Arrivals, row: Mapping[Any, Any], shares: int = 1) -> None:
         """Add to arrivals what a message brings; so many operators share the memory for what arrives."""

@@ -20,9 +20,23 @@ def first_above(values: Values, start: Int64Array, end: Int64Array, wanted: Valu
     return _search(values, start, end, wanted, np.less_equal)
 
 
+_AT_ONCE = 1 << 14
+"""How many ranges are searched at once: what is known of them stays in the cache of a processor."""
+
+
 def _search(values: Values, start: Int64Array, end: Int64Array, wanted: Values, before: Any) -> Int64Array:
     if len(start) == 0:
         return start
+    if len(start) <= _AT_ONCE:
+        return _searched(values, start, end, wanted, before)
+    found = np.empty_like(start)
+    for begin in range(0, len(start), _AT_ONCE):
+        part = slice(begin, begin + _AT_ONCE)
+        found[part] = _searched(values, start[part], end[part], wanted[part], before)
+    return found
+
+
+def _searched(values: Values, start: Int64Array, end: Int64Array, wanted: Values, before: Any) -> Int64Array:
     # Most ranges are of a row or two: what their first row does not tell is looked for in few of them.
     found: Int64Array = np.minimum(start + before(values[np.minimum(start, len(values) - 1)], wanted), end)
     left = np.flatnonzero((found > start) & (found < end))

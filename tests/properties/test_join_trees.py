@@ -390,8 +390,7 @@ class Oracle:
             if 0 in kind.preserved and kind.alone and not met and before:
                 end = None if number in self.empty else self._left_ends(each, step)
                 ends = not (step.choice and end) and (end is None or end < min(self.mark(number), cap))
-                at_once = end is None and (number > 1 or number in self.empty)
-                yield (*each, None), self.over or (decided and ends) or at_once
+                yield (*each, None), self.over or end is None or (decided and ends)
         for row in right if 1 in kind.preserved else ():
             if row[0] not in partners:
                 yield (*[None] * number, row), self.over
@@ -670,31 +669,31 @@ def test_silent_streams_of_a_tree_go_on_and_lose_no_row() -> None:
 def test_streams_of_a_tree_go_on_with_one_that_enters_later() -> None:
     """Both of the first join are silent: it learns of the third stream from the state of the second join."""
     terms = Term(0, -2, 5, False), Term(0, -1, 6, False)
-    steps = [Step(JoinKind.LEFT, [each], None) for each in terms]
+    steps = [Step(JoinKind.LEFT, [each]) for each in terms]
     begin = [[(1, 8, 1, 0)], [(2, 9, 0, 0)], [(3, 9, 0, 0)]]
     later = [[[], [], [(3 + step, 100 * step, 0, 0)]] for step in range(1, 5)]
     case = Case(steps, [0, 0, 0], [begin, *later], complete=False, idle=[1, 1, None])
     check(case)
-    workers = LocalWorkers(case.plan)
+    workers = LocalWorkers(case.plan())
     for clock, batch in enumerate(case.batches):
-        blocks = {stream: block(case.plan, stream, rows) for stream, rows in enumerate(batch) if rows}
+        blocks = {stream: block(case.plan(), stream, rows) for stream, rows in enumerate(batch) if rows}
         workers.run(blocks, Counts(), clock * SECOND)
     # One micro-batch behind the third stream.
-    assert come(case.plan, workers) == {0: 300, 1: 300, 2: 400}
+    assert come(case.plan(), workers) == {0: 300, 1: 300, 2: 400}
 
 
 def test_rows_of_joins_before_that_could_be_partners_of_a_decided_row_are_late() -> None:
     """All streams have ended, and the row of C has been told as one without a partner."""
     terms = Term(0, -2, 5, False), Term(0, -3, 4, False)
-    steps = [Step(JoinKind.LEFT, [terms[0]], None), Step(JoinKind.FULL, [terms[1]], None)]
+    steps = [Step(JoinKind.LEFT, [terms[0]]), Step(JoinKind.FULL, [terms[1]])]
     more = [[[(2, 8, 1, 0), (3, 13, 1, 0), (4, 14, 1, 0)], [(5, 14, 1, 0)], []]]
     case = Case(steps, [20, 20, 20], [[[], [], [(1, 10, 1, 0)]]], complete=True, more=more)
     check(case)
-    workers = LocalWorkers(case.plan)
-    workers.run({2: block(case.plan, 2, [(1, 10, 1, 0)])}, Counts())
+    workers = LocalWorkers(case.plan())
+    workers.run({2: block(case.plan(), 2, [(1, 10, 1, 0)])}, Counts())
     workers.run({}, Counts(), ended=True)
     counts = Counts()
-    workers.run({0: block(case.plan, 0, more[0][0])}, counts)
+    workers.run({0: block(case.plan(), 0, more[0][0])}, counts)
     assert counts.of(0)["late"] == 2
 
 

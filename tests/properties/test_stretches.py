@@ -93,6 +93,30 @@ def test_rows_are_cut_by_time_and_always_in_the_same_way(
         assert len(found) == 1
 
 
+@settings(max_examples=examples(60))
+@given(ROWS, ROWS, st.sampled_from([None, 10**6, 300, 60, 1]), st.data())
+def test_rows_of_tables_are_cut_by_key(
+    first: list[Row], second: list[Row], limit: int | None, data: st.DataObject
+) -> None:
+    """Rows of one key are in one stretch, or in several that follow each other in time."""
+    shapes, attempts = (ONE, TWO), []
+    for _ in range(2):
+        blocks = [packed(data, rows, each) for rows, each in zip((first, second), shapes, strict=True)]
+        attempts.append(list(stretches(blocks, shapes, limit, Spool(), by_key=True)))
+    again, found = ([[rows_of(each, n) for n in (0, 1)] for each in attempt] for attempt in attempts)
+    assert found == again
+    for number, (rows, each) in enumerate(zip((first, second), shapes, strict=True)):
+        whole = sum((stretch[number] for stretch in found), Counter())
+        assert whole == rows_of(Stretch([[(Role.BOTH, batch(rows, each))]], None), 0)
+    closed, open_keys = set[object](), set[object]()
+    for stretch, (ones, twos) in zip(attempts[1], found, strict=True):
+        keys = {row[1] for row in ones} | {row[2] for row in twos}
+        assert not keys & closed
+        open_keys |= keys
+        if stretch.later is None:
+            closed, open_keys = closed | open_keys, set()
+
+
 def test_stretches_are_about_as_large_as_they_shall_be() -> None:
     random = np.random.default_rng(5)
     times = np.concatenate([random.integers(0, 10**6, 5000), np.full(5000, 10**9), [GREATEST]])

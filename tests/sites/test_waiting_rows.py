@@ -22,7 +22,7 @@ def floors(plan: PhysicalPlan, seen: Mapping[int, int]) -> list[int | None]:
 def check(case: Case) -> list[list[int | None]]:
     """Return what sites are told after each micro-batch of a case; no later result has a row before that."""
     try:
-        plan = case.plan
+        plan = case.plan()
     except WJoinError:
         # No row can be inside the windows, or a condition may hold of what is not there.
         return []
@@ -51,8 +51,8 @@ def test_a_site_has_each_row_that_is_still_in_a_result(case: Case) -> None:
 
 def test_a_row_is_kept_for_what_an_earlier_join_gives_late() -> None:
     """C waits for rows of A that wait for B themselves."""
-    waits = Step(JoinKind.LEFT, [Term(0, 0, 100, False)], None)
-    late = Step(JoinKind.FULL, [Term(0, -5, 5, False)], None)
+    waits = Step(JoinKind.LEFT, [Term(0, 0, 100, False)])
+    late = Step(JoinKind.FULL, [Term(0, -5, 5, False)])
     batches = [[[(1, 0, 0, 0)], [(2, 0, 1, 0)], [(3, 0, 2, 0)]], [[(4, 50, 0, 0)], [], [(5, 50, 2, 0)]]]
     told = check(Case([waits, late], [0, 0, 0], batches, complete=False))
     assert told[1] == [-100 * SECOND, 45 * SECOND, -105 * SECOND]
@@ -63,9 +63,9 @@ def test_a_row_is_kept_for_what_an_earlier_join_gives_late() -> None:
 def test_a_row_is_kept_for_one_that_waits_for_another_stream_first() -> None:
     """B waits for A before it looks for C: C's own windows know nothing of that."""
     steps = [
-        Step(JoinKind.RIGHT, [Term(0, -12, -12, False)], None),
-        Step(JoinKind.ASOF, [Term(1, 1, 4, False)], None, "NEAREST"),
-        Step(JoinKind.FULL, [Term(0, -12, -12, False)], None),
+        Step(JoinKind.RIGHT, [Term(0, -12, -12, False)]),
+        Step(JoinKind.ASOF, [Term(1, 1, 4, False)], match="NEAREST"),
+        Step(JoinKind.FULL, [Term(0, -12, -12, False)]),
     ]
     batches = [
         [[], [(0, 1, 0, 0), (1, 5, 0, 0)], [], []],
