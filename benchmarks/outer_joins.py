@@ -1,24 +1,35 @@
 """Outer, anti and ASOF joins of two streams, of which one row in ten has no partner, against inner ones.
 
-    python benchmarks/outer_joins.py --rows 300000 --batches 8
+    python benchmarks/outer_joins.py --rows 300000 --batches 8 [--tables 2000000] [--flink PYTHON]
 
 By wjoin and by Spark's own joins of streams, whose state is in memory (HDFS-backed). Every way runs in a
 process of its own, which practises first, reads the same files, and drops its results. Fails where the inner
 joins differ in the number of results: by when others are decided, Spark and wjoin differ at the end.
+
+``--tables``: also an ASOF join of two tables of so many rows each, by wjoin and by DuckDB, with the processor
+time of all their processes. ``--flink``: also the LEFT join by Flink's interval join, with the Python of an
+environment that has apache-flink. Both read the rows as CSV, once the first files and once all: the rate is
+that of the rows between (peers.py). Both fail where the results differ.
 """
 
 import argparse
+import contextlib
 import json
 import statistics
+import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
+import psutil
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
+from peers import compare
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from run_system import common, forget
@@ -32,6 +43,12 @@ import wjoin
 KINDS = {"inner": "JOIN", "left": "LEFT JOIN", "anti": "LEFT ANTI JOIN", "asof": "LEFT ASOF JOIN"}
 WAYS = ("wjoin inner", "spark inner", "wjoin left", "spark left", "wjoin anti", "wjoin asof")
 """Spark has no anti join of two streams in all its versions, and no ASOF join."""
+
+TABLES = ("wjoin tables", "duckdb tables")
+"""The ways of an ASOF join of tables."""
+
+KEYS = 1000
+"""Those of the tables."""
 
 WINDOW = 10
 """Seconds within which a partner comes."""
@@ -56,6 +73,34 @@ def write(folder: Path, rows: int, batches: int) -> None:
             pq.write_table(pa.table(found), folder / stream / f"{batch:04}.parquet")
 
 
+def write_csv(folder: Path) -> None:
+    """Write the rows of the streams as CSV without a first line of names, their times in milliseconds."""
+    for stream in "ab":
+        (folder / "csv" / stream).mkdir(parents=True)
+        for file in sorted((folder / "data" / stream).iterdir()):
+            table = pq.read_table(file)
+            times = table["ts"].cast(pa.timestamp("ms", "UTC"), safe=False).cast(pa.int64())
+            rows = table.set_column(table.schema.get_field_index("ts"), "millis", times)
+            target = folder / "csv" / stream / file.with_suffix(".csv").name
+            pyarrow.csv.write_csv(rows, target, pyarrow.csv.WriteOptions(include_header=False))
+
+
+def write_tables(folder: Path, rows: int) -> None:
+    """Write the tables of an ASOF join, their rows in no order, all times of a table different."""
+    random = np.random.default_rng(7)
+    apart = 3_600_000_000 // rows
+    for name in ("trades", "quotes"):
+        (folder / name).mkdir(parents=True)
+        every = START + random.permutation(rows) * apart + random.integers(0, apart, rows)
+        for file, times in enumerate(np.array_split(every, 4)):
+            found = {
+                "sym": random.integers(0, KEYS, len(times)),
+                "price": random.random(len(times)),
+                "ts": pa.array(times).cast(pa.timestamp("us", tz="UTC")),
+            }
+            pq.write_table(pa.table(found), folder / name / f"{file}.parquet")
+
+
 def main() -> None:
     """Measure all ways, or one of them in this process."""
     parser = argparse.ArgumentParser(
@@ -66,14 +111,31 @@ def main() -> None:
     parser.add_argument("--practice", type=int, default=1, help="runs before those that count")
     parser.add_argument("--runs", type=int, default=2)
     parser.add_argument("--memory", default="4g", help="of Spark's heap")
-    add_ways(parser, WAYS)
+    parser.add_argument("--tables", type=int, default=0, help="rows of each table of an ASOF join; 0: none")
+    parser.add_argument("--flink", metavar="PYTHON", help="the Python of an environment with apache-flink")
+    parser.add_argument("--first", type=int, default=3, help="files of a stream in Flink's first run")
+    add_ways(parser, (*WAYS, *TABLES))
     options = parser.parse_args()
     if options.way is not None:
-        print(json.dumps(measured(options)))
+        print(json.dumps((of_tables if options.way in TABLES else measured)(options)))
         return
+    ways = [each for each in options.ways if each in WAYS]
     with tempfile.TemporaryDirectory(prefix="wjoin-outer-") as folder:
         write(Path(folder) / "data", options.rows // 2, options.batches)
-        found = {way: in_a_process(way, Path(folder)) for way in options.ways}
+        if ways:
+            report(options, {way: in_a_process(way, Path(folder)) for way in ways})
+        if options.flink:
+            write_csv(Path(folder))
+            pythons = {"wjoin": sys.executable, "flink": options.flink}
+            more = options.rows * (options.batches - options.first)
+            compare(pythons, Path(folder) / "csv", "left", options.first, more)
+        if options.tables:
+            write_tables(Path(folder) / "tables", options.tables)
+            report_tables({way: in_a_process(way, Path(folder)) for way in TABLES if way in options.ways})
+
+
+def report(options: argparse.Namespace, found: Mapping[str, Mapping[str, Any]]) -> None:
+    """Print what the joins of streams have taken. Raises SystemExit where inner joins differ."""
     rows = options.rows * options.batches
     lines = [("way", "seconds", "rows/s", "of the inner join", "a micro-batch", "results", "state rows")]
     for way, each in found.items():
@@ -93,6 +155,87 @@ def main() -> None:
     both = {each["results"] for way, each in found.items() if way.endswith("inner")}
     if len(both) > 1:
         raise SystemExit(f"the results of inner joins differ: {both}")
+
+
+def report_tables(found: Mapping[str, Mapping[str, Any]]) -> None:
+    """Print what the ASOF joins of tables have taken. Raises SystemExit where they differ."""
+    lines = [("way", "seconds", "of the processor", "results", "sum of prices")]
+    for way, each in found.items():
+        lines.append(
+            (
+                way,
+                f"{each['seconds']:.2f}",
+                f"{each['processor']:.2f}",
+                f"{each['results']:,}",
+                f"{each['sum']:.3f}",
+            )
+        )
+    print(aligned(lines))
+    if len({(each["results"], round(each["sum"], 3)) for each in found.values()}) > 1:
+        raise SystemExit("the results of ASOF joins of tables differ")
+
+
+def of_tables(options: argparse.Namespace) -> dict[str, Any]:
+    """Return what an ASOF join of two tables takes: medians after the practice, and what it gives."""
+    scratch = options.folder / options.way.replace(" ", "_")
+    scratch.mkdir()
+    ways = {"wjoin": _tables_by_wjoin, "duckdb": _tables_by_duckdb}
+    work, told = ways[options.way.split()[0]](options.folder / "tables", common(scratch, options.memory))
+    runs = []
+    for _ in range(options.practice + options.runs):
+        before, began = processor_seconds(), time.perf_counter()
+        work()
+        runs.append((time.perf_counter() - began, processor_seconds() - before))
+    seconds, processor = (statistics.median(each) for each in zip(*runs[options.practice :], strict=True))
+    results, total = told()
+    return {"seconds": seconds, "processor": processor, "results": results, "sum": total}
+
+
+def processor_seconds() -> float:
+    """Return the processor time of this process and of all below it so far, in seconds."""
+    here = psutil.Process()
+    spent = 0.0
+    for each in (here, *here.children(recursive=True)):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            times = each.cpu_times()
+            spent += times.user + times.system
+    return spent
+
+
+def _tables_by_wjoin(
+    folder: Path, settings: dict[str, str]
+) -> tuple[Callable[[], object], Callable[[], tuple[int, float]]]:
+    session = wjoin.connect(**settings)
+    session.spark.sparkContext.setLogLevel("ERROR")
+    for name in ("trades", "quotes"):
+        session.spark.read.parquet(str(folder / name)).createOrReplaceTempView(name)
+    relations = [f"{name} WATERMARK ts DELAY OF INTERVAL 0 SECONDS" for name in ("trades", "quotes")]
+    text = f"""SELECT T.sym, T.ts, T.price, Q.price AS bid FROM {relations[0]} AS T LEFT ASOF JOIN
+               {relations[1]} AS Q MATCH_CONDITION (T.ts >= Q.ts) ON T.sym = Q.sym"""
+
+    def told() -> tuple[int, float]:
+        row = session.sql(text).agg(F.count("*"), F.sum("bid")).collect()[0]
+        return row[0], row[1]
+
+    return lambda: session.sql(text).write.format("noop").mode("overwrite").save(), told
+
+
+def _tables_by_duckdb(
+    folder: Path, settings: dict[str, str]
+) -> tuple[Callable[[], object], Callable[[], tuple[int, float]]]:
+    connection = duckdb.connect()
+    relations = [f"'{folder / name}/*.parquet'" for name in ("trades", "quotes")]
+    text = f"""SELECT T.sym, T.ts, T.price, Q.price AS bid FROM {relations[0]} T
+               ASOF LEFT JOIN {relations[1]} Q ON T.sym = Q.sym AND T.ts >= Q.ts"""
+
+    def work() -> object:
+        return connection.execute(text).to_arrow_table()
+
+    def told() -> tuple[int, float]:
+        found = connection.execute(f"SELECT count(*), sum(bid) FROM ({text})").fetchone()
+        return found if found is not None else (0, 0.0)
+
+    return work, told
 
 
 Work = Callable[[Path], tuple[Any, int]]

@@ -16,6 +16,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import kit_path  # noqa: F401 (finds tests.kit)
@@ -56,10 +57,34 @@ def ran(python: str, system: str, folder: Path, *options: str) -> dict[str, floa
 
 def linked(folder: Path, first: Path, count: int) -> None:
     """Make a folder of the first files of each stream."""
-    for stream in LOAD.names:
-        (first / stream).mkdir(parents=True)
-        for file in sorted((folder / stream).iterdir())[:count]:
-            (first / stream / file.name).hardlink_to(file)
+    for stream in folder.iterdir():
+        (first / stream.name).mkdir(parents=True)
+        for file in sorted(stream.iterdir())[:count]:
+            (first / stream.name / file.name).hardlink_to(file)
+
+
+def compare(pythons: Mapping[str, str | None], whole: Path, asked: str, first: int, more: int) -> None:
+    """Run systems over a folder of streams and over their ``first`` files; print their rates.
+
+    ``asked``: how many statements, or which; ``more``: the rows of all streams after the first files. Raises
+    SystemExit where systems differ in the number of results of a file of each stream, or one fails.
+    """
+    few, one = (whole.with_name(name) for name in ("first", "one"))
+    linked(whole, few, first)
+    linked(whole, one, 1)
+    counts, rates = {}, {}
+    for system, python in pythons.items():
+        if python is None:
+            continue
+        counts[system] = ran(python, system, one, asked, "--count")["results"]
+        short, long = (ran(python, system, each, asked)["seconds"] for each in (few, whole))
+        rates[system] = more / (long - short)
+        print(f"{system}: {short:.1f} s for the first files, {long:.1f} s for all", flush=True)
+    print(f"results of one file: {counts}")
+    for system, rate in rates.items():
+        print(f"{system:8} {rate:12,.0f} rows/s   wjoin is {rates['wjoin'] / rate:.2f} times as fast")
+    if len(set(counts.values())) > 1:
+        raise SystemExit("the systems differ in the number of results")
 
 
 def main() -> None:
@@ -80,27 +105,12 @@ def main() -> None:
     if given.pathway and given.statements > 1:
         parser.error("Pathway runs one statement")
     pythons = {"wjoin": sys.executable, "pathway": given.pathway, "flink": given.flink}
-    count = str(given.statements)
     load = Load(LOAD.window, LOAD.batch_rows, given.batches)
     with tempfile.TemporaryDirectory(prefix="wjoin-peers-") as scratch:
-        whole, first, one = (Path(scratch) / name for name in ("whole", "first", "one"))
+        whole = Path(scratch) / "whole"
         write(load, whole)
-        linked(whole, first, given.first)
-        linked(whole, one, 1)
         more = (load.batches - given.first) * load.batch_rows
-        counts, rates = {}, {}
-        for system, python in pythons.items():
-            if python is None:
-                continue
-            counts[system] = ran(python, system, one, count, "--count")["results"]
-            short, long = (ran(python, system, each, count)["seconds"] for each in (first, whole))
-            rates[system] = more / (long - short)
-            print(f"{system}: {short:.1f} s for the first files, {long:.1f} s for all", flush=True)
-    print(f"results of one file: {counts}")
-    for system, rate in rates.items():
-        print(f"{system:8} {rate:12,.0f} rows/s   wjoin is {rates['wjoin'] / rate:.2f} times as fast")
-    if len(set(counts.values())) > 1:
-        raise SystemExit("the systems differ in the number of results")
+        compare(pythons, whole, str(given.statements), given.first, more)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,11 @@
 
 from collections.abc import Iterator
 
+LEFT = "SELECT A.badge, A.payload AS a, B.payload AS b FROM a A LEFT JOIN b B ON A.badge = B.badge"
+"""What outer_joins.py asks of both: windows of this width, in seconds, follow."""
+
+LEFT_WINDOW = 10
+
 
 def statements(count: int) -> Iterator[tuple[int, str, str]]:
     """Yield window in seconds, SELECT list and condition of each; the first has the widest window."""
