@@ -229,7 +229,7 @@ def _tables_by_duckdb(
                ASOF LEFT JOIN {relations[1]} Q ON T.sym = Q.sym AND T.ts >= Q.ts"""
 
     def work() -> object:
-        return connection.execute(text).to_arrow_table()
+        return connection.sql(text).to_arrow_table()
 
     def told() -> tuple[int, float]:
         found = connection.execute(f"SELECT count(*), sum(bid) FROM ({text})").fetchone()

@@ -3,7 +3,9 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from unittest.mock import patch
 
+import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -22,10 +24,14 @@ from tests.properties.test_outer import (
     in_slices,
     on_of,
 )
+from wjoin.executor import arrivals as arriving
 from wjoin.executor.counts import Counts
+from wjoin.executor.spool import Spool
 from wjoin.executor.state.manifest import written_manifest
+from wjoin.executor.step import StageLogic
 from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.grammar.join_kinds import Nearest
+from wjoin.parts.routes.route import Role
 from wjoin.planner.catalog import Relation
 from wjoin.planner.plan.physical import PhysicalPlan
 
@@ -197,6 +203,32 @@ def test_tables_have_the_nearest_row_of_each_row(stretch: int) -> None:
         assert found_in(plan, workers.run(blocks, Counts())) == Counter(_results(case, first, second))
 
     run()
+
+
+def test_tables_that_wait_on_disk_have_the_nearest_row_of_each_row() -> None:
+    """Cut by keys, of which one has more rows than a stretch."""
+    random = np.random.default_rng(3)
+    case = Case(Nearest.AT_OR_BEFORE, True, 0, 0, (0, 0), [], False, windowed=False)
+    plan, limit = case.plan(TABLE), 5000
+    logic = StageLogic(plan, 0, limit)
+    assert logic.by_key
+    tables = []
+    for _ in range(2):
+        keys = np.where(random.random(1000) < 0.4, 7, random.integers(0, 50, 1000))
+        columns = np.arange(1000), random.integers(0, 900, 1000), keys, random.integers(0, 3, 1000)
+        tables.append([tuple(row) for row in np.stack(columns, axis=1).tolist()])
+    spool = Spool()
+    with patch.object(arriving, "_PIECE_BYTES", 2000):
+        arrivals = arriving.Arrivals([[], []], spool=spool, by_key=True)
+        for number, rows in enumerate(tables):
+            for start in range(0, 1000, 50):
+                piece = block(plan, number, rows[start : start + 50])
+                arrivals.add(number, Role.BOTH, piece, logic.shapes, limit)
+        assert max(len(group) for group in arrivals.blocks) > 5
+        made = [each.rows for each in logic.batch(arrivals, Counts())]
+    spool.close()
+    assert len(made) > 10
+    assert found_in(plan, made) == Counter(_results(case, *tables))
 
 
 def test_rows_leave_the_state_once_nothing_waits_for_them() -> None:
