@@ -285,7 +285,7 @@ def _shown(
     known, name = statistics[stream], stage_name(plan.streams[each].alias for each in stage.members)
     if stage.kind.one_sided and name in known.met:
         return min(1.0, known.met[name])
-    met = 1.0 - math.exp(-estimate.results / max(known.kept_rate, 1e-12))
+    met = 1.0 - math.exp(-estimate.met / max(known.kept_rate, 1e-12))
     if len(plan.stages) == 1 and estimate.agreement is None:
         met = min(met, _matched_by_key(plan, stream, estimate, statistics))
     return 1.0 - met if stage.kind.one_sided and stage.kind.alone else met

@@ -208,7 +208,7 @@ def test_tables_have_the_nearest_row_of_each_row(stretch: int) -> None:
 def test_tables_that_wait_on_disk_have_the_nearest_row_of_each_row() -> None:
     """Cut by keys, of which one has more rows than a stretch."""
     random = np.random.default_rng(3)
-    case = Case(Nearest.AT_OR_BEFORE, True, 0, 0, (0, 0), [], False, windowed=False)
+    case = Case(Nearest.AT_OR_BEFORE, True, 0, 0, (0, 0), [], False, [], windowed=False)
     plan, limit = case.plan(TABLE), 5000
     logic = StageLogic(plan, 0, limit)
     assert logic.by_key

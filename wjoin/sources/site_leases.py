@@ -90,13 +90,13 @@ def horizon(plan: PhysicalPlan, stream: int, watermarks: Mapping[str, int]) -> i
 
 
 def _waits(plan: PhysicalPlan, stream: int, watermarks: Mapping[str, int]) -> Iterator[int | None]:
-    """Yield from which event time on rows of a stream wait in the joins of a tree; None for all.
+    """Yield from which event time on rows of a stream wait in a tree of joins or an ASOF JOIN; None for all.
 
     What an earlier join decides late, the next ones still wait for.
     """
     marks = {each: watermarks.get(plan.streams[each].alias) for each in plan.staged}
     for number, stage in enumerate(plan.stages):
-        if not isinstance(stage, Join) or not stage.asked:
+        if not isinstance(stage, Join) or not (stage.asked or stage.kind.asof):
             continue
         passed = earliest(plan, number, marks)
         for rule in (rule for each in stage.inputs if stream in each.members for rule in each.retention):
