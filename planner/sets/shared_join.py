@@ -150,7 +150,7 @@ class Member:
     def _joins(self) -> Hashable:
         kinds = tuple((each.kind, each.nearest, each.timed_by) for each in self.bound.tree.joins)
         on = frozenset((words, each.on) for words, each in self._meanings if each.on is not None)
-        return self.bound.tree.base, kinds, on, self.windows
+        return self.bound.tree.base, kinds, on, self.windows, self.planned.graph.joins
 
 
 @dataclass(frozen=True)

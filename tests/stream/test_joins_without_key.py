@@ -17,6 +17,9 @@ from tests.tiers import tiers
 
 AB, BC = "WINDOW (A, B) BETWEEN -2 AND 3", "WINDOW (B, C) BETWEEN 0 AND 4"
 AB_ON, BC_ON = "B.n - A.n BETWEEN -2 AND 3", "C.n - B.n BETWEEN 0 AND 4"
+END = 1_000_000
+"""The time of the rows that end the streams."""
+
 SPREAD = "/*+ PLAN(ATR, 3) */"
 
 STATEMENTS = {
@@ -41,8 +44,7 @@ STATEMENTS = {
     ),
     # Nothing is equal, and all in the window of no row: each is without a partner.
     "none": (
-        f"""SELECT A.n AS a, B.n AS b FROM one A FULL JOIN two B ON 1 = 0 {AB}
-            WHERE coalesce(A.n, B.n) < 1000000""",
+        f"SELECT A.n AS a, B.n AS b FROM one A FULL JOIN two B ON 1 = 0 {AB}",
         "SELECT A.n, B.n FROM one A FULL JOIN two B ON 1 = 0",
     ),
     "semi": (
@@ -142,7 +144,11 @@ def test_all_kinds_of_joins_without_a_key(streams: Streams, home: str, names: li
     streams.session.run_script(script, checkpoint=str(streams.root / "checkpoints"))
     for name in names:
         expected = streams.expected(EVERY[name][1])
-        assert streams.found(sink_of(name)) == expected, name
+        found = streams.found(sink_of(name))
+        # The rows that end the streams may meet.
+        for row in [row for row in found if END in row]:
+            del found[row]
+        assert found == expected, name
         assert expected.total() > 5, name
 
 

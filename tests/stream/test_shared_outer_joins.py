@@ -113,16 +113,26 @@ def test_what_says_otherwise_which_rows_have_no_partner_shares_nothing(
 ) -> None:
     Streams(session, tmp_path, random.Random(1))
     plain = "SELECT A.n FROM one A LEFT JOIN two B ON A.k = B.k WINDOW (A, B) = 10"
-    for other in (
-        plain.replace("= 10", "= 9"),
-        plain.replace("LEFT JOIN", "RIGHT JOIN"),
-        plain.replace("LEFT JOIN", "JOIN"),
-        plain.replace("A.k = B.k", "A.k = B.k AND B.v > 1"),
-        plain.replace("LEFT JOIN", "LEFT ASOF JOIN").replace("two B", "two B MATCH_CONDITION (A.n >= B.n)"),
-    ):
+    third = "LEFT JOIN three C ON A.k = C.k WINDOW (A, C) = 5 AND (WINDOW (A, B) = 10 OR WINDOW (A, B) = 9)"
+    several = plain.replace("WINDOW (A, B) = 10", third)
+    apart = "WINDOW (A, B) BETWEEN -10 AND -9 OR WINDOW (A, B) BETWEEN 5 AND 10"
+    pairs = [(several, several.replace("WINDOW (A, B) = 10 OR WINDOW (A, B) = 9", apart))]
+    pairs += [
+        (plain, other)
+        for other in (
+            plain.replace("= 10", "= 9"),
+            plain.replace("LEFT JOIN", "RIGHT JOIN"),
+            plain.replace("LEFT JOIN", "JOIN"),
+            plain.replace("A.k = B.k", "A.k = B.k AND B.v > 1"),
+            plain.replace("LEFT JOIN", "LEFT ASOF JOIN").replace(
+                "two B", "two B MATCH_CONDITION (A.n >= B.n)"
+            ),
+        )
+    ]
+    for first, other in pairs:
         for sink in ("first", "second"):
             session.sql(f"CREATE OR REPLACE SINK {sink} USING parquet OPTIONS (path '{tmp_path / sink}_out')")
-        told = explained(session, [f"INSERT INTO first {plain}", f"INSERT INTO second {other}"])
+        told = explained(session, [f"INSERT INTO first {first}", f"INSERT INTO second {other}"])
         assert "2 window joins, one query" in told, other
 
 
