@@ -220,7 +220,7 @@ GROUPS = (
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("names", tiers(GROUPS, core=GROUPS[:1], long=GROUPS), ids=" ".join)
+@pytest.mark.parametrize("names", tiers(GROUPS, long=GROUPS), ids=" ".join)
 def test_each_part_comes_in_another_way(streams: AtSite, names: list[str]) -> None:
     """Rows that wait have come whole or partially, and are decided in a run that has them come otherwise."""
     for hint in HINTS:

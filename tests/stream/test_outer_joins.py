@@ -253,8 +253,9 @@ def test_fractions_and_decimals_are_compared_as_spark_does(
             rows.createOrReplaceTempView(f"table_{table}")
             text = re.sub(rf"\b{table} ([AB])\b", rf"table_{table} WATERMARK n DELAY OF 0 AS \1", text)
         expected = Counter(map(str, session.sql(text).collect()))
-        found = spark.read.parquet(str(tmp_path / f"{name}_out"))
-        assert Counter(map(str, found.filter("n < 1000000 OR n IS NULL").collect())) == expected, name
+        found = spark.read.parquet(str(tmp_path / f"{name}_out")).collect()
+        # The rows that end the streams may come, too.
+        assert Counter(str(row) for row in found if 1_000_000 not in tuple(row)) == expected, name
         assert expected.total() > 10, name
 
 
