@@ -140,7 +140,7 @@ def assert_as_duckdb(streams: Streams, names: list[str]) -> None:
 @pytest.mark.parametrize(
     ("home", "names"),
     [
-        ("files", ["left", "full", "anti"]),
+        ("files", ["left"]),
         pytest.param("files", list(STATEMENTS), marks=pytest.mark.long),
         pytest.param("spark", list(STATEMENTS), marks=pytest.mark.long),
     ],
@@ -219,7 +219,7 @@ def fractions(streams: Streams, rows: int, step: int) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize(
     ("home", "names"),
     [
-        ("files", ["left", "full"]),
+        ("files", ["left"]),
         *(pytest.param(each, list(BESIDE), marks=pytest.mark.long) for each in ("files", "spark")),
     ],
     ids=["some", "files", "spark"],
