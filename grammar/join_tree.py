@@ -23,9 +23,13 @@ class Link:
     on: int | None = None
     window: bool = False
 
-    def joins(self, item: int) -> bool:
-        """Return whether it compares an item with others."""
-        return item in self.streams and len(self.streams) > 1
+    def belongs_to(self, item: int) -> bool:
+        """Return whether the join of an item is to decide it, as far as its streams are there."""
+        return item in self.streams if self.on is None else self.on == item
+
+    def links(self, item: int) -> bool:
+        """Return whether it belongs to the join of an item, and compares that with others."""
+        return self.belongs_to(item) and item in self.streams and len(self.streams) > 1
 
 
 @dataclass(frozen=True)
@@ -186,7 +190,7 @@ def arranged(tree: JoinTree, links: Collection[Link], counted: Collection[int] =
         known = {*each.left, each.item}
         if each.item in counted and not {*each.left} <= {*base}:
             continue
-        own = (link.streams for link in links if each.item in link.streams or each.item == link.on)
+        own = (link.streams for link in links if link.belongs_to(each.item))
         if all(found <= {*base, each.item} for found in own if found <= known):
             base.append(each.item)
             joins.remove(each)
@@ -195,7 +199,7 @@ def arranged(tree: JoinTree, links: Collection[Link], counted: Collection[int] =
     moved: list[LaterJoin] = []
     for each in joins:
         known = {*left, each.item}
-        linked = [link for link in links if link.joins(each.item) and link.streams <= known]
+        linked = [link for link in links if link.links(each.item) and link.streams <= known]
         asked = frozenset().union(*(link.needed for link in linked))
         by = each.timed_by
         if each.nearest is not None and by is None:

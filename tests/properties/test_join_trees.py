@@ -633,6 +633,18 @@ def test_windows_of_rows_belong_to_each_join_of_what_has_a_row(partitions: int, 
     run()
 
 
+def test_what_a_later_on_says_of_earlier_streams_is_no_matter_of_their_joins() -> None:
+    """A row of C has its partner, also where there is no B for the ON of D to compare it with."""
+    window = Term(0, -5, 5, False)
+    compared = Said([1, 2], *PAIRS[0], before=True)
+    steps = [Step(JoinKind.LEFT, [window]), Step(JoinKind.LEFT, [window])]
+    steps.append(Step(JoinKind.LEFT, [window], [compared]))
+    batches = [[[(0, 0, 1, 0)], [], [(1, 1, 1, 0)], []]]
+    case = Case(steps, [0] * 4, batches, complete=False)
+    assert case.planned().bound.tree.joins[1].asked == {0, 2}
+    check(case)
+
+
 def test_rows_are_kept_for_those_that_an_asof_join_before_gives_late() -> None:
     """The row of B is old when the row of A takes it, and then looks for a row of C that is older still."""
     window = Term(0, -9, 9, False), Term(1, -6, 6, False)
