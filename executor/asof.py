@@ -16,13 +16,16 @@ import pyarrow.compute as pc
 
 from wjoin.executor.blocks import concatenate
 from wjoin.executor.combinations import Combinations
+from wjoin.executor.made import Made
 from wjoin.executor.multiway import PARTIAL_LIMIT, MultiwayJoin
+from wjoin.executor.new_rows import NewRows
 from wjoin.executor.state.kept_rows import settled
-from wjoin.grammar.join_kinds import JoinKind, Nearest
+from wjoin.executor.waits import Alone, Waits
+from wjoin.grammar.join_kinds import Nearest
 from wjoin.parts.kernels.candidates import Candidates
 from wjoin.parts.kernels.halving import first_above, first_at_least
 from wjoin.parts.kernels.runs import GREATEST, LEAST, BoolArray, Int64Array, Order, RunShape, SortedRun
-from wjoin.planner.plan.physical import Join, Retention, Stage
+from wjoin.planner.plan.physical import Join
 from wjoin.planner.plan.steps import Step
 
 FARTHEST = np.uint64(2**64 - 1)
@@ -36,27 +39,37 @@ Gaps = npt.NDArray[np.uint64]
 
 
 @dataclass
-class Undecided:
-    """Tells which rows of the first input come to be decided.
+class Undecided(Waits):
+    """Tells which rows of the first input come to be decided, whose order is ``shape``.
 
-    ``shape``: their order, ``rules``: how long they wait. ``mark``: no row of the second input that is still
-    to come is earlier, None for any. ``without``: which of the rows that were last ``due`` have no result.
+    ``mark``: no row of the second input that is still to come is earlier, None for any; ``passed``: the same
+    after the micro-batch. ``alone`` tells rows by themselves.
     """
 
-    kind: JoinKind
+    stage: Join
     shape: RunShape
-    rules: Sequence[Retention]
+    alone: Alone
     mark: int | None
-    without: BoolArray = field(default_factory=lambda: np.zeros(0, bool))
+    passed: int | None
+    _without: BoolArray = field(default_factory=lambda: np.zeros(0, bool))
 
-    @classmethod
-    def of(cls, stage: Stage, shapes: Sequence[RunShape], mark: int | None = None) -> "Undecided | None":
-        """Return those of a stage, None where it is no ASOF join."""
-        if not isinstance(stage, Join) or stage.nearest is None:
-            return None
-        return cls(stage.kind, shapes[0], stage.inputs[0].retention, mark)
+    def begin(self, working: Sequence[Sequence[SortedRun]], new: NewRows, later: int | None) -> None:
+        """Let the rows begin results that are decided now."""
+        least = self.passed if self.passed is None or later is None else min(self.passed, later)
+        new.probing[0] = self._due(working[0], new.probing[0], least)
 
-    def due(self, kept: Sequence[SortedRun], new: SortedRun | None, mark: int | None) -> SortedRun | None:
+    def note(self, found: Combinations) -> bool:
+        """Take note of results."""
+        self._without[found.rows[0]] = False
+        return True
+
+    def end(self, new: NewRows, later: int | None) -> Iterator[Made]:
+        """Yield the decided rows that have no result."""
+        due = new.probing[0]
+        if due is not None and self.stage.kind.alone:
+            yield from self.alone(0, due.batch.filter(pa.array(self._without)))
+
+    def _due(self, kept: Sequence[SortedRun], new: SortedRun | None, mark: int | None) -> SortedRun | None:
         """Return the rows that are decided by a mark and were not before: of those ``kept``, and new ones."""
         since, until = self._least(self.mark), self._least(mark)
         self.mark = mark
@@ -66,18 +79,15 @@ class Undecided:
         due = None
         if batches:
             due = self.shape.sort(concatenate(batches)) if batches[1:] else self.shape.read(batches[0])
-        self.without = np.ones(0 if due is None else due.rows, bool)
+        self._without = np.ones(0 if due is None else due.rows, bool)
         return due
-
-    def note(self, found: Combinations) -> None:
-        """Take note of results."""
-        self.without[found.rows[0]] = False
 
     def _least(self, mark: int | None) -> int | None:
         """Return the least time of the rows that wait; None where all do."""
         if mark == ENDED:
             return GREATEST + 1
-        return settled(self.rules, {each.stream: mark for each in self.rules})
+        rules = self.stage.inputs[0].retention
+        return settled(rules, {each.stream: mark for each in rules})
 
 
 def _between(run: SortedRun, since: int | None, until: int | None) -> pa.RecordBatch:

@@ -42,7 +42,7 @@ def stored_results(
         nothing: list[SortedRun | None] = [None] * len(runs)
         for run in runs[-1]:
             for probe, found in joining.join(runs, [*nothing[:-1], run], nothing, Report()):
-                for block in making.assembler(probe).blocks(found):
+                for block in making.maker.assembler(probe).blocks(found):
                     yield for_output(block, number)
 
 

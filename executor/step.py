@@ -10,89 +10,50 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 
 from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.asof import ENDED, NearestJoin, Undecided
-from wjoin.executor.blocks import concatenate
-from wjoin.executor.combinations import Assembler, Combinations
-from wjoin.executor.counted import Ticks, Waiting, all_ticks, decided, limit
+from wjoin.executor.combinations import Combinations
+from wjoin.executor.counted import all_ticks
 from wjoin.executor.counts import Counts, count_spread, count_state
 from wjoin.executor.gathering import Pieces
-from wjoin.executor.lacking import THERE, Lacking
-from wjoin.executor.late_rows import told
+from wjoin.executor.lacking import Lacking
+from wjoin.executor.made import Made, Maker
 from wjoin.executor.multiway import MultiwayJoin
-from wjoin.executor.numbering import with_numbers
-from wjoin.executor.partners import Partners, preserved_inputs
+from wjoin.executor.new_rows import Entrance, NewRows
+from wjoin.executor.partners import KeptPartners, Partners, preserved_inputs
 from wjoin.executor.report import Report
 from wjoin.executor.silence import count_silent, progressed
 from wjoin.executor.spool import Spool
-from wjoin.executor.state.kept_rows import Keeper, live, settled, watermark
+from wjoin.executor.state.kept_rows import Keeper, least_times, live, settled
 from wjoin.executor.state.manifest import Elsewhere, Manifest
 from wjoin.executor.state.slices import (
     Slice,
     SliceStore,
+    SliceWriter,
     maintain,
     read_slice,
     still_live,
-    write_slices,
 )
 from wjoin.executor.state.writing import Writing
-from wjoin.executor.stretches import STRETCH_BYTES, Arrived, stretches
+from wjoin.executor.stretches import STRETCH_BYTES, stretches
+from wjoin.executor.uncounted import CountedTables, uncounted
+from wjoin.executor.waits import Load, MicroBatch, Waits
 from wjoin.parts.kernels.adaptive import Meeting, preferred
-from wjoin.parts.kernels.registry import KERNELS, refusal_of
+from wjoin.parts.kernels.registry import KERNELS
 from wjoin.parts.kernels.run_filter import RunFilter
-from wjoin.parts.kernels.runs import BoolArray, Order, RunShape, SortedRun, int64_view
-from wjoin.parts.routes.route import Role
-from wjoin.planner.plan.block_columns import meeting_name, row_name, stored_column, time_name
+from wjoin.parts.kernels.runs import Order, RunShape, SortedRun
+from wjoin.planner.plan.block_columns import meeting_name, stored_column, time_name
 from wjoin.planner.plan.counting import windows_at
-from wjoin.planner.plan.edges import destination, destinations, held_for, reached_by, result_columns
-from wjoin.planner.plan.physical import (
-    Gather,
-    Join,
-    PhysicalPlan,
-    Stage,
-    StageEdge,
-    meeting,
-)
+from wjoin.planner.plan.edges import held_for, reached_by
+from wjoin.planner.plan.physical import Join, PhysicalPlan, Stage
 from wjoin.planner.plan.probes import over_streams, with_kernel
 from wjoin.planner.plan.steps import Probe, Rows
-from wjoin.planner.plan.to_come import earliest
 from wjoin.udfs.predicate import Predicate
 
 if TYPE_CHECKING:
     from wjoin.executor.sites.held_input import HeldInput
-
-
-PAST = -1
-"""The input that late rows are for: they go past the later stages."""
-
-
-@dataclass(frozen=True)
-class Made:
-    """Results, or in a hop partial ones: rows for input ``to`` of a later stage, None out of the last one.
-
-    Late rows that go to a sink are ``PAST``.
-    """
-
-    rows: pa.RecordBatch
-    to: int | None
-
-
-@dataclass(frozen=True)
-class _New:
-    """The new rows of each input as runs: those that begin results, and those that are kept.
-
-    ``passed_on``: rows as they came, for a later hop. ``alone``: rows that meet no other, and are results of
-    an outer join. ``late``: late rows for a sink.
-    """
-
-    probing: list[SortedRun | None]
-    stored: list[SortedRun | None]
-    passed_on: list[Made] = field(default_factory=list)
-    alone: list[Made] = field(default_factory=list)
-    late: list[Made] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -146,32 +107,9 @@ class StageLogic:
         return Lacking(self.plan, self.number, self.absent, self.statement)
 
     @cached_property
-    def _assemblers(self) -> dict[tuple[int, ...], Assembler]:
-        return {_joined(probe): self._made_assembler(probe) for probe in self.stage.probes}
-
-    def assembler(self, probe: Probe) -> Assembler:
-        """Return what makes blocks of what a probe of the stage finds."""
-        return self._assemblers[_joined(probe)]
-
-    def _made_assembler(self, probe: Probe) -> Assembler:
-        inputs = self.stage.inputs
-        places = {name: number for number in _joined(probe) for name in inputs[number].columns}
-        names = result_columns(self.plan, self.number, self._destination(probe))
-        for number in _joined(probe):
-            there = self.lacking.there(number)
-            names = (*names, *there)
-            places |= dict.fromkeys(there, number)
-        # What is in no input is the number of the row that begins.
-        return Assembler(tuple((places.get(name, probe.origin), name) for name in names))
-
-    def _destination(self, probe: Probe) -> tuple[int, int] | None:
-        return destination(self.plan, self.number, self.stage.inputs[probe.origin], probe.order)
-
-    def _numbered(self, number: int, run: SortedRun | None) -> SortedRun | None:
-        """Return new rows of an input with numbers where these tell what each has begun."""
-        if run is None or len(self.stage.chains(number)) < 2:
-            return run
-        return with_numbers(run, row_name(self.stage.inputs[number].members[0]))
+    def maker(self) -> Maker:
+        """Makes what leaves the stage."""
+        return Maker(self.plan, self.number, self.lacking)
 
     def join(
         self,
@@ -185,8 +123,7 @@ class StageLogic:
 
         ``inside``: as in ``MultiwayJoin``.
         """
-        asof = isinstance(self.stage, Join) and self.stage.nearest is not None
-        join = (NearestJoin if asof else MultiwayJoin)(
+        join = (MultiwayJoin if self._nearest is None else NearestJoin)(
             self.plan, self.number, counted, KERNELS, self.predicates, self.statement, inside
         )
         filters = [
@@ -214,64 +151,60 @@ class StageLogic:
         keyed = all(shape.code is not None for shape in self.shapes)
         return keyed and isinstance(self.stage, Join) and not self.plan.streaming
 
+    @cached_property
+    def _nearest(self) -> Join | None:
+        """The stage where it is an ASOF join."""
+        return self.stage if isinstance(self.stage, Join) and self.stage.nearest is not None else None
+
+    @cached_property
+    def _preserving(self) -> Join | None:
+        """The stage where its rows wait for a partner."""
+        return self.stage if isinstance(self.stage, Join) and preserved_inputs(self.stage) else None
+
     def batch(self, arrivals: Arrivals, counts: Counts) -> Iterator[Made]:
         """Yield the results over complete inputs: no state, nothing is late."""
         logic = self._with(self.stage.kernels[0])
-        ticks = all_ticks(self.plan, self.number, arrivals.ticks)
-        working: list[list[SortedRun]] = [[] for _ in logic.stage.inputs]
-        undecided = Undecided.of(logic.stage, logic.shapes)
-        partners = Partners.of(logic.stage, logic.shapes, {})
-        if partners.inputs:
+        if preserved_inputs(self.stage):
             # Which rows have partners is told of all inputs.
             logic = replace(logic, plan=over_streams(logic.plan, logic.number))
+        working: list[list[SortedRun]] = [[] for _ in logic.stage.inputs]
+        waits = logic._waits_of_tables(arrivals, counts)
         cut = stretches(arrivals.blocks, logic.shapes, self.stretch, arrivals.spool, by_key=self.by_key)
         for stretch in cut:
             if stretch.later is not None and not logic.plan.streaming:
                 # Rows of one stretch meet those of the next ones.
                 logic = replace(logic, plan=over_streams(logic.plan, logic.number))
-            new = logic._new(stretch.blocks, counts, {})
+            new = Entrance(logic.maker, logic.shapes, counts, {}).new(stretch.blocks)
             if len(self.stage.kernels) > 1 and not any(working):
                 known = logic.shapes
                 logic = self._suited(logic, new)
                 new = logic._arranged(new, known)
-            if undecided is not None:
-                yield from logic._decided(undecided, working, new, counts, stretch.later, ENDED)
-            else:
-                for made in logic._results(working, new, counts, partners):
-                    yield from logic._counted(made, ticks, counts)
-            for number in partners.inputs:
-                stored = new.stored[number]
-                if stretch.later is not None:
-                    new.stored[number] = stored and partners.set_down(number, stored, arrivals.spool)
-                else:
-                    for run, alone in partners.rest(number, stored):
-                        yield from logic._by_themselves(number, run, alone, counts)
+            yield from logic._stretch(working, new, stretch.later, counts, waits)
             if stretch.later is not None:
                 working = logic._working(working, new.stored, stretch.later, arrivals.spool)
             else:
                 working = [[] for _ in working]
-                undecided = Undecided.of(logic.stage, logic.shapes)
-                partners = Partners.of(logic.stage, logic.shapes, {})
+                waits = logic._waits_of_tables(arrivals, counts)
 
-    def _counted(self, made: Made, ticks: Mapping[int, Ticks], counts: Counts) -> Iterator[Made]:
-        """Yield results over complete inputs that are inside the windows of rows."""
-        if not ticks:
-            yield made
-            return
-        inside, _ = decided(self.plan, self.number, ticks, made.rows, None)
-        rows = made.rows.filter(pa.array(inside))
-        counts.stage.add("matches", rows.num_rows)
-        yield Made(rows, made.to)
+    def _waits_of_tables(self, arrivals: Arrivals, counts: Counts) -> list[Waits]:
+        """Return what waits over complete inputs."""
+        alone = partial(self.maker.alone, counts.stage)
+        if self._nearest is not None:
+            return [Undecided(self._nearest, self.shapes[0], alone, None, ENDED)]
+        if ticks := all_ticks(self.plan, self.number, arrivals.ticks):
+            return [CountedTables(self.plan, self.number, ticks, counts.stage)]
+        join = self._preserving
+        return [] if join is None else [Partners(join, self.shapes, alone, arrivals.spool)]
 
     @cached_property
     def _held(self) -> bool:
         """Whether what comes waits until it is known what windows of rows count."""
-        return self._asks_for_counts and bool(held_for(self.plan, self.number))
+        return bool(windows_at(self.plan, self.number) and held_for(self.plan, self.number))
 
     @cached_property
-    def _asks_for_counts(self) -> bool:
-        """Whether what the stage makes must be inside windows of rows."""
-        return bool(windows_at(self.plan, self.number))
+    def _counted_later(self) -> bool:
+        """Whether results are counted once it is known that they are inside windows of rows."""
+        return bool(windows_at(self.plan, self.number)) and not self._held
 
     def stream(
         self, manifest: Manifest, store: SliceStore, arrivals: Arrivals, counts: Counts, worker: int = 0
@@ -281,20 +214,19 @@ class StageLogic:
         ``worker``: the place of this one among the workers of the stage.
         """
         writing = manifest.writing or Writing.first(self.plan, self.stage)
-        # Workers that adapt, and those with marks, go on with the kernel whose order their state has.
-        names = (*self.stage.kernels, *(KERNELS if preserved_inputs(self.stage) else ()))
-        possible = (self._with(name) for name in names if self._can_have(name))
+        # Workers that adapt go on with the kernel whose order their state has.
+        possible = map(self._with, self.stage.kernels)
         known = (each for each in possible if each.orders == tuple(writing.orders))
         logic = next(known, None) or self._with(self.stage.kernels[0])
-        yield from logic._micro_batch(manifest, writing, store, arrivals, counts, worker, among=self)
+        seen, came = progressed(self.plan, self.number, manifest, arrivals)
+        writer = SliceWriter(store, writing.cutting, itertools.count(manifest.written))
+        batch = MicroBatch(manifest, seen, came, arrivals, writer, counts)
+        yield from logic._micro_batch(batch, writing, worker, among=self)
 
     @property
     def orders(self) -> tuple[str, ...]:
         """The orders in which the rows of the inputs are kept."""
         return tuple(each.order_name for each in self.shapes)
-
-    def _can_have(self, kernel: str) -> bool:
-        return refusal_of((kernel,), keyed=self.stage.keyed, indexed=self.stage.indexed) is None
 
     def _with(self, kernel: str) -> "StageLogic":
         """Return the logic with one kernel of the stage."""
@@ -304,153 +236,122 @@ class StageLogic:
         return replace(self, plan=self.plan.with_stage(self.number, stage))
 
     def _micro_batch(
-        self,
-        manifest: Manifest,
-        writing: Writing,
-        store: SliceStore,
-        arrivals: Arrivals,
-        counts: Counts,
-        worker: int,
-        *,
-        among: "StageLogic",
+        self, batch: MicroBatch, writing: Writing, worker: int, *, among: "StageLogic"
     ) -> Iterator[Made | Manifest]:
-        shapes = self.shapes
-        cutting = writing.cutting
-        partners = Partners.of(self.stage, shapes, manifest.marks)
-        seen, came = progressed(self.plan, self.number, manifest, arrivals)
+        manifest, arrivals, writer, counts = batch.before, batch.arrivals, batch.writer, batch.counts
+        slices = [list(group) for group in manifest.slices]
+        keepers = self._keepers(writing, batch.seen, ended=arrivals.ended)
+        waits = self._waits(batch, writing, slices, keepers)
+        entrance = Entrance(self.maker, self.shapes, counts, manifest.seen, sifted=self._held)
+        for number, blocks in enumerate(arrivals.blocks if self._held else ()):
+            rows = entrance.taking_part(number, blocks)
+            for each in waits:
+                rows = each.arrived(number, rows)
+            arrivals.blocks[number] = rows
+        load = self._load(writer.store, waits)
+        working = [
+            [load(number, self.shapes[number], each) for each in group] for number, group in enumerate(slices)
+        ]
+        for number, source in self.elsewhere.items():
+            if worker == 0:
+                counts.of(self.stage.inputs[number].members[0]).add("late", source.late(manifest, arrivals))
+            working[number] = source.brought(manifest, arrivals, working, self.shapes, self.stretch, worker)
+        for stretch in stretches(arrivals.blocks, self.shapes, writing.cutting.stretch, arrivals.spool):
+            new = entrance.new(stretch.blocks)
+            count_spread(self.plan, self.stage, self.shapes, new.probing, counts)
+            yield from self._stretch(working, new, stretch.later, counts, waits)
+            if stretch.later is None:
+                break
+            for number, keeper in enumerate(keepers):
+                if self._keeps(number) and number not in preserved_inputs(self.stage):
+                    run = _sorted_as(keeper.shape, new.stored[number], self.shapes[number])
+                    staying = None if run is None else still_live(run, keeper.shape, keeper.live)
+                    slices[number] += writer.write(keeper.shape, staying)
+            working = self._working(working, new.stored, stretch.later, arrivals.spool)
+        groups: list[tuple[Slice, ...]] = []
+        for number, keeper in enumerate(keepers):
+            if not self._keeps(number):
+                groups.append(())
+                continue
+            fresh = _sorted_as(keeper.shape, new.stored[number], self.shapes[number])
+            rules = (partial(load, number, keeper.shape), keeper.live, keeper.settled, writing.cutting)
+            change = maintain(tuple(slices[number]), fresh, keeper.shape, *rules)
+            known = (each.marks(number, change) for each in waits)
+            marks = [found for found in known if found is not None]
+            groups.append(writer.changed(change, keeper.shape, *marks))
+        for each in waits:
+            yield from each.finish()
+        after = replace(
+            manifest,
+            written=next(writer.names),
+            seen=batch.seen,
+            slices=tuple(groups),
+            held=self._elsewhere_after(manifest, arrivals, keepers),
+            writing=among._next_writing(self, new),
+            came=batch.came,
+        )
+        for each in waits:
+            after = each.kept(after)
+        count_state(self.stage, manifest, after, counts)
+        count_silent(self.plan, self.stage, after, arrivals.clock, counts)
+        yield after
+
+    def _waits(
+        self, batch: MicroBatch, writing: Writing, slices: list[list[Slice]], keepers: list[Keeper]
+    ) -> list[Waits]:
+        """Return what waits in a micro-batch; ``keepers`` then keep what windows of rows need."""
+        alone = partial(self.maker.alone, batch.counts.stage)
+        counted = uncounted(self.plan, self.number, batch)
+        waits: list[Waits] = [] if counted is None else [counted]
+        if counted is not None:
+            keepers[:] = counted.keepers(keepers)
+        if self._nearest is not None:
+            times = (least_times(self.plan, self.number, each) for each in (batch.before.seen, batch.seen))
+            mark, passed = (each[self.stage.members[-1]] for each in times)
+            waits.append(Undecided(self._nearest, self.shapes[0], alone, mark, passed))
+        elif self._preserving is not None:
+            was = self._keepers(writing, batch.before.seen)
+            waits.append(
+                KeptPartners(
+                    *(self._preserving, self.shapes, alone, batch.arrivals.spool),
+                    writer=batch.writer,
+                    slices=slices,
+                    before=was if counted is None else counted.keepers_before(was),
+                    after=keepers,
+                    known=dict(batch.before.marks),
+                )
+            )
+        return waits
+
+    def _load(self, store: SliceStore, waits: Sequence[Waits]) -> Load:
+        """Return what loads slices, those in the order in which they are kept once."""
         loaded: dict[str, SortedRun] = {}
 
-        def load(number: int, shape: RunShape, each: Slice) -> SortedRun:
-            if number in partners.inputs:
-                return partners.load(number, shape, each, store)
+        def load(_: int, shape: RunShape, each: Slice) -> SortedRun:
             if each.order != shape.order_name:
                 return read_slice(each, shape, store)
             if each.name not in loaded:
                 loaded[each.name] = read_slice(each, shape, store)
             return loaded[each.name]
 
-        waiting, keepers = None, self._keepers(writing, seen)
-        if self._asks_for_counts:
-            own = self.plan, self.number, manifest.counted, manifest.seen
-            waiting = Waiting(*own, store, cutting, arrivals.spool)
-            waiting.begin(arrivals.ticks, seen, self._marks(seen))
-            for rows in arrivals.waiting:
-                waiting.take(rows)
-            keepers = waiting.keepers(keepers)
-        names = itertools.count(manifest.written)
-        if waiting is not None and self._held:
-            for number, blocks in enumerate(arrivals.blocks):
-                blocks = self._taking_part(number, blocks, counts, manifest.seen)
-                arrivals.blocks[number] = waiting.due(number, blocks, names)
-        slices = [list(group) for group in manifest.slices]
-        working = [
-            [load(number, shapes[number], each) for each in group]
-            for number, group in enumerate(manifest.slices)
-        ]
-        for number, source in self.elsewhere.items():
-            if worker == 0:
-                counts.of(self.stage.inputs[number].members[0]).add("late", source.late(manifest, arrivals))
-            working[number] = source.brought(manifest, arrivals, working, shapes, self.stretch, worker)
-        if arrivals.ended and partners.kind.alone:
-            for number in partners.inputs:
-                keepers[number] = self._keeper(writing, number, self._marks(seen), ended=True)
-        before, passed = (self._marks(each)[self.stage.members[-1]] for each in (manifest.seen, seen))
-        undecided = Undecided.of(self.stage, shapes, before)
-        for stretch in stretches(arrivals.blocks, shapes, cutting.stretch, arrivals.spool):
-            new = self._new(stretch.blocks, counts, manifest.seen)
-            count_spread(self.plan, self.stage, self.shapes, new.probing, counts)
-            if undecided is not None:
-                made_now = self._decided(undecided, working, new, counts, stretch.later, passed, waiting)
-            else:
-                made_now = self._results(working, new, counts, partners, waiting)
-            for made in made_now:
-                if waiting is None or self._held or made.to == PAST:
-                    yield made
-                elif made.to is None:
-                    waiting.take(made.rows)
-                else:
-                    rows = waiting.possible(made.rows)
-                    counts.stage.add("matches", rows.num_rows)
-                    yield Made(rows, made.to)
-            if stretch.later is None:
-                break
-            for number, keeper in enumerate(keepers):
-                if number in partners.inputs:
-                    stored = new.stored[number]
-                    new.stored[number] = stored and partners.set_down(number, stored, arrivals.spool)
-                elif self._keeps(number):
-                    run = _sorted_as(keeper.shape, new.stored[number], shapes[number])
-                    staying = None if run is None else still_live(run, keeper.shape, keeper.live)
-                    if staying is not None:
-                        slices[number] += write_slices(store, names, keeper.shape, staying, cutting)
-            working = self._working(working, new.stored, stretch.later, arrivals.spool)
-        was = self._keepers(writing, manifest.seen) if partners.inputs else []
-        if was and waiting is not None:
-            past = Waiting(*own, store, cutting, arrivals.spool)
-            past.begin({}, manifest.seen, self._marks(manifest.seen))
-            was = past.keepers(was)
-        for number in partners.inputs:
-            stored = new.stored[number]
-            for run, alone in partners.decide(number, stored, slices[number], was[number], keepers[number]):
-                yield from self._by_themselves(number, run, alone, counts)
-            new.stored[number] = stored and partners.marked(number, stored)
-            for run in partners.earlier(number):
-                staying = still_live(run, shapes[number], keepers[number].live)
-                if staying is not None:
-                    slices[number] += write_slices(
-                        store, names, shapes[number], staying, cutting, partners.known
-                    )
-        groups: list[tuple[Slice, ...]] = []
-        for number in range(len(self.stage.inputs)):
-            if not self._keeps(number):
-                groups.append(())
-                continue
-            keeper = keepers[number]
-            fresh = _sorted_as(keeper.shape, new.stored[number], shapes[number])
-            rules = (partial(load, number, keeper.shape), keeper.live, keeper.settled, cutting)
-            change = maintain(tuple(slices[number]), fresh, keeper.shape, *rules)
-            for slice_ in change.remove:
-                store.remove(slice_)
-            marks = partners.written if number in partners.inputs else None
-            if marks is not None:
-                partners.keep_marks(change, store, names, cutting)
-            wrote = (write_slices(store, names, keeper.shape, run, cutting, marks) for run in change.write)
-            groups.append((*change.stay, *itertools.chain(*wrote)))
-        if waiting is not None:
-            for rows in () if self._held else waiting.decide(names):
-                counts.stage.add("matches", rows.num_rows)
-                yield Made(rows, None)
-            waiting.finish(names)
-        after = replace(
-            manifest,
-            written=next(names),
-            seen=seen,
-            slices=tuple(groups),
-            held=self._elsewhere_after(manifest, arrivals, keepers),
-            writing=among._next_writing(self, new),
-            marks=partners.written,
-            came=came,
-            counted=() if waiting is None else waiting.after,
-        )
-        count_state(self.stage, manifest, after, counts)
-        count_silent(self.plan, self.stage, after, arrivals.clock, counts)
-        yield after
+        loading: Load = load
+        for each in waits:
+            loading = each.loading(loading)
+        return loading
 
-    def _keepers(self, writing: Writing, seen: Mapping[int, int]) -> list[Keeper]:
-        """Return how the rows of each input are kept, given the event times seen."""
-        marks = self._marks(seen)
-        return [self._keeper(writing, number, marks) for number in range(len(self.stage.inputs))]
+    def _keepers(self, writing: Writing, seen: Mapping[int, int], *, ended: bool = False) -> list[Keeper]:
+        """Return how the rows of each input are kept, given the event times seen.
 
-    def _keeper(
-        self, writing: Writing, number: int, marks: Mapping[int, int | None], *, ended: bool = False
-    ) -> Keeper:
-        """Return how the rows of an input are kept, with such watermarks.
-
-        ``ended``: the streams have ended, and no row is kept for ever.
+        ``ended``: the streams have ended, and no row that waits for a partner is kept for ever.
         """
-        rules = tuple(each for each in writing.retentions[number] if each.ends or not ended)
-        shape = self.shapes[number].ordered(writing.orders[number])
-        return Keeper(shape, partial(live, rules, self.stage.inputs[number], marks), settled(rules, marks))
+        marks, keepers = least_times(self.plan, self.number, seen), []
+        join = self._preserving if ended else None
+        for number, (each, rules) in enumerate(zip(self.stage.inputs, writing.retentions, strict=True)):
+            if join is not None and join.kind.alone and number in join.kind.preserved:
+                rules = tuple(rule for rule in rules if rule.ends)
+            shape = self.shapes[number].ordered(writing.orders[number])
+            keepers.append(Keeper(shape, partial(live, rules, each, marks), settled(rules, marks)))
+        return keepers
 
     def _keeps(self, number: int) -> bool:
         """Return whether the rows of an input are in the state."""
@@ -465,77 +366,48 @@ class StageLogic:
             found[number] = source.after(manifest, arrivals, keepers[number].settled)
         return tuple(found) if any(found) else ()
 
+    def _stretch(
+        self,
+        working: Sequence[Sequence[SortedRun]],
+        new: NewRows,
+        later: int | None,
+        counts: Counts,
+        waits: Sequence[Waits],
+    ) -> Iterator[Made]:
+        """Yield what a stretch of new rows makes with those that are there; ``later`` as in ``Stretch``."""
+        for each in waits:
+            each.begin(working, new, later)
+        made = self._results(working, new, counts, waits)
+        for each in waits:
+            made = itertools.chain.from_iterable(map(each.told, made))
+        yield from made
+        for each in waits:
+            yield from each.end(new, later)
+
     def _results(
         self,
         working: Sequence[Sequence[SortedRun]],
-        new: _New,
+        new: NewRows,
         counts: Counts,
-        partners: Partners | Undecided | None = None,
-        waiting: Waiting | None = None,
+        waits: Sequence[Waits],
     ) -> Iterator[Made]:
-        """Yield the results of new rows with those that are there, and count them; and what is passed on.
+        """Yield the results of new rows with those that are there, and count them; and what is passed on."""
+        yield from new.made
 
-        ``partners`` takes note of them where rows are preserved; ``waiting`` knows what windows of rows
-        count.
-        """
-        yield from (*new.passed_on, *new.alone, *new.late)
-        inside = waiting.inside if waiting is not None and self._held else None
+        def inside(found: Combinations) -> Combinations:
+            for each in waits:
+                found = each.inside(found)
+            return found
+
         for probe, found in self.join(working, new.probing, new.stored, counts.stage, inside):
-            if partners is not None:
-                partners.note(found)
-                if not partners.kind.pairs:
-                    continue
-            if self._held or not self._asks_for_counts:
+            told = [each.note(found) for each in waits]
+            if not all(told):
+                continue
+            if not self._counted_later:
                 counts.stage.add("matches", len(found))
             if counts.shared is not None:
                 counts.shared.add(probe.origin, found)
-            to = self._destination(probe)
-            for block in self.assembler(probe).blocks(found):
-                yield from self._made(block, None if to is None else to[1], _joined(probe))
-
-    def _decided(
-        self,
-        undecided: Undecided,
-        working: Sequence[Sequence[SortedRun]],
-        new: _New,
-        counts: Counts,
-        later: int | None,
-        mark: int | None,
-        waiting: Waiting | None = None,
-    ) -> Iterator[Made]:
-        """Yield the results of those rows of an ASOF join's first input that are decided now.
-
-        ``mark``: the watermark of the second input, ``later``: the least time of rows in later stretches.
-        """
-        least = mark if mark is None or later is None else min(mark, later)
-        due = undecided.due(working[0], new.probing[0], least)
-        new.probing[0] = due
-        yield from self._results(working, new, counts, undecided, waiting)
-        if due is not None and undecided.kind.alone:
-            yield from self._by_themselves(0, due, undecided.without, counts)
-
-    def _by_themselves(
-        self, number: int, run: SortedRun, chosen: BoolArray, counts: Counts
-    ) -> Iterator[Made]:
-        """Yield rows of an input as results that have no row of the other one."""
-        if chosen.any():
-            yield from self._alone(number, run.batch.filter(pa.array(chosen)), counts)
-
-    def _alone(self, number: int, rows: pa.RecordBatch, counts: Counts) -> Iterator[Made]:
-        """Yield rows of an input as results."""
-        counts.stage.add("matches", rows.num_rows)
-        (to,) = destinations(self.plan, self.number)
-        for block in self.lacking.parted(rows, result_columns(self.plan, self.number, to), [number]):
-            yield Made(block, None if to is None else to[1])
-
-    def _made(self, block: pa.RecordBatch, to: int | None, inputs: Sequence[int]) -> Iterator[Made]:
-        """Yield results of rows of some inputs, each without the columns of what it lacks."""
-        if not self.lacking.any:
-            yield Made(block, to)
-            return
-        names = [name for name in block.schema.names if not name.startswith(THERE)]
-        for part in self.lacking.parted(block, names, inputs):
-            yield Made(part, to)
+            yield from self.maker.results(probe, found)
 
     def _working(
         self,
@@ -571,114 +443,16 @@ class StageLogic:
             found.append(met)
         return found
 
-    def _next_writing(self, current: "StageLogic", new: _New) -> Writing:
+    def _next_writing(self, current: "StageLogic", new: NewRows) -> Writing:
         """Return the rules for the next micro-batch, of the kernel that suits the new rows."""
-        several, name = len(self.stage.kernels) > 1, self.stage.kernels[0]
-        logic = self._suited(current, new) if several else current._with(name)
+        logic = self._suited(current, new) if len(self.stage.kernels) > 1 else current
         return Writing.of(logic.stage, logic.shapes, self.stretch)
 
-    def _suited(self, current: "StageLogic", new: _New) -> "StageLogic":
+    def _suited(self, current: "StageLogic", new: NewRows) -> "StageLogic":
         """Return the logic with the kernel, of those of the stage, that suits the new rows."""
         return current._with(preferred(current._meetings(new), current.stage.kernels[0]))
 
-    def _new(self, arrived: Sequence[Arrived], counts: Counts, seen: Mapping[int, int]) -> _New:
-        """Return the new rows that are not late, sorted; ``seen`` are the event times before them."""
-        found = _New([], [])
-        for number, each in enumerate(self.stage.inputs):
-            shape, blocks = self.shapes[number], arrived[number]
-            if each.stage is None:
-                found.late.extend(self._late(each.members[0], blocks, seen))
-                blocks = [(role, block) for role, block in blocks if role is not Role.LATE]
-            if not self._held:
-                blocks = self._taking_part(number, blocks, counts, seen)
-            for role, block in blocks:
-                if role is Role.ALONE and block.num_rows:
-                    found.alone.extend(self._alone(number, block, counts))
-            blocks = [(role, block) for role, block in blocks if role is not Role.ALONE]
-            alike = all(role.stores == role.probes for role, _ in blocks)
-            found.passed_on.extend(self._passed_on(each, blocks))
-            run = _sorted(shape, [block for role, block in blocks if role.probes])
-            found.probing.append(self._numbered(number, run))
-            if not (each.stored or (isinstance(self.stage, Gather) and meeting(self.stage, number))):
-                found.stored.append(None)
-                continue
-            stored = [block for role, block in blocks if role.stores]
-            found.stored.append(run if alike else _sorted(shape, stored))
-        return found
-
-    def _taking_part(self, number: int, arrived: Arrived, counts: Counts, seen: Mapping[int, int]) -> Arrived:
-        """Return what comes to an input without late rows, apart what meets no other."""
-        each = self.stage.inputs[number]
-        late: Arrived = [(role, block) for role, block in arrived if role is Role.LATE]
-        others: Arrived = [(role, block) for role, block in arrived if role is not Role.LATE]
-        if each.stage is None:
-            others = self._on_time(each.members[0], others, seen, counts)
-        return [*late, *self._apart(number, others)]
-
-    def _apart(self, number: int, blocks: Arrived) -> Arrived:
-        """Return tuples, apart those that meet no other and are results."""
-        found: Arrived = []
-        told = isinstance(self.stage, Join) and number in self.stage.kind.preserved and self.stage.kind.alone
-        for role, block in blocks:
-            meets = self.lacking.meets(number, block)
-            if meets is None:
-                found.append((role, block))
-                continue
-            found.append((role, block.filter(pa.array(meets))))
-            if told:
-                found.append((Role.ALONE, block.filter(pa.array(~meets))))
-        return found
-
-    def _passed_on(self, each: StageEdge, blocks: Arrived) -> Iterator[Made]:
-        """Yield the rows of a stream that a later hop needs, which this worker is the one to pass on."""
-        to = destination(self.plan, self.number, each) if len(each.members) == 1 else None
-        if to is None or not self.stage.probes:
-            return
-        for role, block in blocks:
-            if each.stage is None and not (role.probes and role.counts):
-                continue
-            if block.num_rows:
-                yield Made(block.select(result_columns(self.plan, self.number, to)), to[1])
-
-    def _on_time(self, stream: int, blocks: Arrived, seen: Mapping[int, int], counts: Counts) -> Arrived:
-        """Return the rows of a stream that are not older than its watermark; count those that are.
-
-        A late row is counted by the worker whose it is to count.
-        """
-        mark = self._mark(stream, seen)
-        if mark is None:
-            return blocks
-        found: Arrived = []
-        for role, block in blocks:
-            on_time = int64_view(block.column(time_name(stream))) >= mark
-            late = len(on_time) - int(np.count_nonzero(on_time))
-            if late and role.counts:
-                counts.of(stream).add("late", late)
-            found.append((role, block.filter(pa.array(on_time)) if late else block))
-        return found
-
-    def _late(self, stream: int, blocks: Arrived, seen: Mapping[int, int]) -> Iterator[Made]:
-        """Yield the late rows of a stream for a sink, of those that may be late."""
-        mark = self._mark(stream, seen)
-        for role, block in blocks:
-            rows = told(stream, block, mark) if role is Role.LATE and mark is not None else None
-            if rows is not None:
-                yield Made(rows, PAST)
-
-    def _mark(self, stream: int, seen: Mapping[int, int]) -> int | None:
-        """Return the watermark of a stream, None before its first row."""
-        return watermark(seen.get(stream), self.plan.streams[stream].delay)
-
-    def _marks(self, seen: Mapping[int, int]) -> dict[int, int | None]:
-        """Return the least times that rows of the stage's streams may still have."""
-        marks = {each: self._mark(each, seen) for each in self.streams}
-        if held_for(self.plan, self.number):
-            least = limit(self.plan, self.number, seen)
-            for each, mark in marks.items():
-                marks[each] = None if mark is None or least is None else min(mark, least)
-        return earliest(self.plan, self.number, marks)
-
-    def _meetings(self, new: _New) -> Iterator[Meeting]:
+    def _meetings(self, new: NewRows) -> Iterator[Meeting]:
         """Yield the new rows of inputs that look for each other's."""
         for probe in self.stage.probes:
             own = self.stage.inputs[probe.origin].members[0]
@@ -688,22 +462,13 @@ class StageLogic:
                     look = next(each for each in step.ranges if each.stream == own)
                     yield Meeting(probing, target, look.back, look.ahead)
 
-    def _arranged(self, new: _New, shapes: Sequence[RunShape]) -> _New:
+    def _arranged(self, new: NewRows, shapes: Sequence[RunShape]) -> NewRows:
         """Return new rows of some shapes in the order that this logic has."""
 
         def arranged(runs: Sequence[SortedRun | None]) -> list[SortedRun | None]:
             return [_sorted_as(*each) for each in zip(self.shapes, runs, shapes, strict=True)]
 
         return replace(new, probing=arranged(new.probing), stored=arranged(new.stored))
-
-
-def _joined(probe: Probe) -> tuple[int, ...]:
-    """Return the inputs of a probe, first the one whose new rows begin its results."""
-    return probe.origin, *sorted(probe.order)
-
-
-def _sorted(shape: RunShape, blocks: list[pa.RecordBatch]) -> SortedRun | None:
-    return shape.sort(concatenate(blocks)) if blocks else None
 
 
 def _sorted_as(shape: RunShape, run: SortedRun | None, known: RunShape) -> SortedRun | None:

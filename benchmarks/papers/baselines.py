@@ -92,7 +92,7 @@ class AdaptedJoin:
             for probe in self.plan.stages[0].probes:
                 if probe.origin == number:
                     for found in join.results(probe, self._pieces(number, run)):
-                        yield logic.assembler(probe).block(found)
+                        yield logic.maker.assembler(probe).block(found)
             self._store(number, run)
         self._seen |= arrivals.seen
         self._clean_when_due(sum(run.rows for run in new if run is not None))

@@ -19,6 +19,7 @@ from wjoin.executor.counted import passed_on
 from wjoin.executor.counts import Counts
 from wjoin.executor.faults import fault_point
 from wjoin.executor.history import State, stored_results, with_histories
+from wjoin.executor.made import PAST, Made
 from wjoin.executor.report import PLACES, Report
 from wjoin.executor.routing import Router
 from wjoin.executor.shared_parts import SharedParts
@@ -37,7 +38,7 @@ from wjoin.executor.state.manifest import Manifest, decode_manifest, written_man
 from wjoin.executor.state.slices import Slice, SliceStore, Stored
 from wjoin.executor.state.worker_files import WorkerFiles, stage_folder, worker_folder
 from wjoin.executor.state.writing import Cutting
-from wjoin.executor.step import PAST, Made, StageLogic
+from wjoin.executor.step import StageLogic
 from wjoin.executor.stretches import Arrived
 from wjoin.executor.workers import partition_of
 from wjoin.parts.kernels.runs import GREATEST, LEAST

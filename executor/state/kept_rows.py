@@ -4,13 +4,15 @@ A tuple is kept until the watermark of every stream of the other inputs has pass
 time at which that stream is compared with it: min over its members m of t_m + distance.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from wjoin.parts.kernels.runs import GREATEST, LEAST, BoolArray, Int64Array, RunShape, SortedRun
-from wjoin.planner.plan.physical import Retention, StageEdge
+from wjoin.planner.plan.edges import held_for, reached_by
+from wjoin.planner.plan.physical import PhysicalPlan, Retention, StageEdge
+from wjoin.planner.plan.to_come import earliest
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,27 @@ class Keeper:
 def watermark(seen: int | None, delay: int) -> int | None:
     """Return a stream's watermark from the greatest event time seen, None before its first row."""
     return None if seen is None else seen - delay
+
+
+def least_of(times: Iterable[int | None]) -> int | None:
+    """Return the least of some times, None where one is not known or there are none."""
+    found = list(times)
+    return None if None in found else min((each for each in found if each is not None), default=None)
+
+
+def known_before(plan: PhysicalPlan, stage: int, seen: Mapping[int, int]) -> int | None:
+    """Return before which time all is known that windows of rows count, for what is held; None for none."""
+    return least_of(watermark(seen.get(each), plan.streams[each].delay) for each in held_for(plan, stage))
+
+
+def least_times(plan: PhysicalPlan, stage: int, seen: Mapping[int, int]) -> dict[int, int | None]:
+    """Return the least times that rows of a stage's streams may still have, None for any."""
+    marks = {each: watermark(seen.get(each), plan.streams[each].delay) for each in reached_by(plan, stage)}
+    if held_for(plan, stage):
+        least = known_before(plan, stage, seen)
+        for each, mark in marks.items():
+            marks[each] = least_of((mark, least))
+    return earliest(plan, stage, marks)
 
 
 def kept(

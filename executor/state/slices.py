@@ -3,7 +3,7 @@
 import hashlib
 import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -232,34 +232,60 @@ def _size(each: Slice | SortedRun) -> int:
     return each.size if isinstance(each, Slice) else int(each.batch.nbytes)
 
 
-def write_slices(
-    store: SliceStore,
-    names: Iterator[int],
-    shape: RunShape,
-    run: SortedRun,
-    cutting: Cutting,
-    marks: dict[str, Slice] | None = None,
-) -> Iterator[Slice]:
-    """Write a run as slices that are not much larger than a large one.
+@dataclass(frozen=True)
+class SliceWriter:
+    """Writes the slices of a worker by the rules ``cutting``; ``names`` are for new ones."""
 
-    ``marks`` gets those of rows that have some, by the names of the slices.
-    """
-    for batch in cut(run.batch, max(1, run.rows), 2 * cutting.large_slice):
-        part, name = shape.read(batch), str(next(names))
-        stored = store.save(name, without_marks(batch), cutting)
-        of = (part.rows, stored.size, *part.span, shape.order_name)
-        yield Slice(name, *of, stored.digest, stored.pieces, stored.compression)
-        if marks is not None:
-            marks |= write_marks(store, names, name, marks_of(part), cutting)
+    store: SliceStore
+    cutting: Cutting
+    names: Iterator[int]
 
+    def write(
+        self, shape: RunShape, run: SortedRun | None, marks: dict[str, Slice] | None = None
+    ) -> Iterator[Slice]:
+        """Write a run as slices that are not much larger than a large one.
 
-def write_marks(
-    store: SliceStore, names: Iterator[int], slice_: str, marks: BoolArray, cutting: Cutting
-) -> dict[str, Slice]:
-    """Write the marks of the rows of a slice, nothing where none is set; return them by its name."""
-    if not marks.any():
-        return {}
-    name = str(next(names))
-    stored = store.save(name, pa.RecordBatch.from_pydict({MATCHED: marks}), cutting)
-    of = (len(marks), stored.size, 0, 0, MATCHED, stored.digest, stored.pieces, stored.compression)
-    return {slice_: Slice(name, *of)}
+        ``marks`` gets those of rows that have some, by the names of the slices.
+        """
+        batches = () if run is None else cut(run.batch, max(1, run.rows), 2 * self.cutting.large_slice)
+        for batch in batches:
+            part, name = shape.read(batch), str(next(self.names))
+            stored = self.store.save(name, without_marks(batch), self.cutting)
+            of = (part.rows, stored.size, *part.span, shape.order_name)
+            yield Slice(name, *of, stored.digest, stored.pieces, stored.compression)
+            if marks is not None:
+                marks |= self.write_marks(name, marks_of(part))
+
+    def write_marks(self, slice_: str, marks: BoolArray) -> dict[str, Slice]:
+        """Write the marks of the rows of a slice, nothing where none is set; return them by its name."""
+        if not marks.any():
+            return {}
+        name = str(next(self.names))
+        stored = self.store.save(name, pa.RecordBatch.from_pydict({MATCHED: marks}), self.cutting)
+        of = (len(marks), stored.size, 0, 0, MATCHED, stored.digest, stored.pieces, stored.compression)
+        return {slice_: Slice(name, *of)}
+
+    def changed(
+        self, change: Change, shape: RunShape, marks: dict[str, Slice] | None = None
+    ) -> tuple[Slice, ...]:
+        """Return the slices of an input after a change of them; ``marks`` as for ``write``."""
+        for each in change.remove:
+            self.store.remove(each)
+        return (*change.stay, *itertools.chain(*(self.write(shape, run, marks) for run in change.write)))
+
+    def maintained(
+        self,
+        slices: Sequence[Slice],
+        arrived: SortedRun | None,
+        shape: RunShape,
+        live: Kept,
+        settled: int | None,
+        leaving: Leaving | None = None,
+    ) -> tuple[Slice, ...]:
+        """Return slices as they are after ``maintain``."""
+
+        def load(each: Slice) -> SortedRun:
+            return read_slice(each, shape, self.store)
+
+        rules = shape, load, live, settled, self.cutting, leaving
+        return self.changed(maintain(tuple(slices), arrived, *rules), shape)

@@ -9,12 +9,13 @@ import pyarrow as pa
 from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.counted import passed_on, shares, told_ticks
 from wjoin.executor.counts import Counts
+from wjoin.executor.made import Made
 from wjoin.executor.routing import Router, worker_count
 from wjoin.executor.silence import with_later
 from wjoin.executor.state.manifest import Manifest
 from wjoin.executor.state.slices import Slice, Stored
 from wjoin.executor.state.writing import Cutting
-from wjoin.executor.step import Made, StageLogic
+from wjoin.executor.step import StageLogic
 from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.parts.kernels.runs import int64_view
 from wjoin.parts.routes.route import Role

@@ -120,7 +120,7 @@ def timed(kernel: Kernel, *, probing: int, held: int, near: int, agree: bool) ->
     plan = _plan(kernel)
     logic = StageLogic(plan, 0)
     probe = plan.stages[0].probes[0]
-    shape, assembler = logic.shapes, logic.assembler(probe)
+    shape, assembler = logic.shapes, logic.maker.assembler(probe)
     spacing = 2 * _WINDOW // near if near else 10
     stored = np.arange(held, dtype=np.int64) * spacing
     # Where none is near, the run ends before the tuples' time, as most runs do.
