@@ -146,8 +146,7 @@ def _of_outer(
         # What has no partner is told when it need not be kept: wider bounds would tell it later.
         raise bounds.refused(f"{kind} needs exact bounds to decide", "leave it out")
     if route is not None and route.span is not None and not _can_share(route, plan):
-        shared = any(_is_shared(stage) and not _is_inner(stage) for stage in plan.stages)
-        remedy = "use PLAN(ATR), or leave it out" if shared else "leave it out"
+        remedy = "use PLAN(ATR), or leave it out" if _shares_waiting(plan) else "leave it out"
         raise route.refused(f"{kind} needs all partners of a row on one worker", remedy)
     algorithm, union = wishes.get("ALGORITHM"), wishes.get("PASSES")
     if not ours and algorithm is not None:
@@ -162,7 +161,7 @@ def _of_outer(
         _kernels(algorithm, plan.stages),
         tuple(
             # What waits for counts comes to one worker.
-            own if ours and not plan.counted and _is_shared(stage) else (plain(stage),)
+            own if ours and not plan.counted and masters(stage) else (plain(stage),)
             for stage, own in zip(plan.stages, places, strict=True)
         ),
         (Passes.HULL,) if asof else passes,
@@ -170,15 +169,14 @@ def _of_outer(
     )
 
 
-def _is_shared(stage: Stage) -> bool:
-    """Return whether several workers may share the rows of a key, or all without one."""
-    return len(masters(stage)) > 0
-
-
 def _can_share(route: Wish, plan: PhysicalPlan) -> bool:
     """Return whether some join that is no inner one can have the route of a hint."""
-    shared = any(_is_shared(stage) and not _is_inner(stage) for stage in plan.stages)
-    return shared and ROUTES[route.part].homes and not plan.counted
+    return _shares_waiting(plan) and ROUTES[route.part].homes and not plan.counted
+
+
+def _shares_waiting(plan: PhysicalPlan) -> bool:
+    """Return whether several workers may share the rows of a key, or all without one, of such a join."""
+    return any(masters(stage) and not _is_inner(stage) for stage in plan.stages)
 
 
 def _is_inner(stage: Stage) -> bool:

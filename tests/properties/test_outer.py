@@ -235,7 +235,7 @@ def found_in(plan: PhysicalPlan, blocks: Sequence[pa.RecordBatch]) -> Counter[Re
     return found
 
 
-def block(plan: PhysicalPlan, stream: int, rows: Sequence[Row]) -> pa.RecordBatch:
+def block(plan: PhysicalPlan, stream: int, rows: Sequence[Sequence[int | None]]) -> pa.RecordBatch:
     columns = (
         [np.array(each, np.int64) for each in zip(*rows, strict=True)]
         if rows

@@ -24,13 +24,16 @@ import pytest
 import wjoin
 from tests.kit.local import LocalWorkers
 from tests.kit.planned import plan_over, stream_of
-from tests.properties.test_outer import Result, Row, Stamped, block, found_in
+from tests.properties.test_outer import Result, Stamped, block, found_in
 from tests.tiers import tiers
 from wjoin.executor.counts import Counts
 from wjoin.executor.state.manifest import written_manifest
 from wjoin.planner.plan.physical import PhysicalPlan
 
 COLUMNS = stream_of({"n": "bigint", "k": "bigint", "v": "bigint"})
+
+Row = tuple[int, int, int | None, int]
+"""The number of a row, its event time in seconds, its key and its value."""
 
 _ROW = re.compile(r"([ab])(\d+)@(-?\d+)(?:/(\d+|null))?(?:/(\d+))?")
 
@@ -84,7 +87,7 @@ class Case:
             rows: tuple[list[Row], list[Row]] = ([], [])
             for side, number, time, key, value in _ROW.findall(come):
                 code = None if key == "null" else int(key or 1)
-                rows["ab".index(side)].append((int(number), int(time), code, int(value or 0)))  # type: ignore[arg-type]
+                rows["ab".index(side)].append((int(number), int(time), code, int(value or 0)))
             assert len(come.split()) - come.split().count("end") == sum(map(len, rows)), line
             ended = "end" in come.split()
             made = Counter(map(_result, results.split()))

@@ -2,12 +2,13 @@
 
 import random
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 import wjoin
-from tests.stream.test_statement_sets import Drawn, Streams, set_of
+from tests.stream.test_statement_sets import Drawn, Row, Streams, set_of
 from tests.tiers import tiers
 from wjoin.grammar.errors import WJoinError
 
@@ -72,20 +73,18 @@ def explained(session: wjoin.Session, inserts: Sequence[str]) -> str:
     return str(session.sql(text).collect()[0][0])
 
 
-def unique(streams: Streams) -> Streams:
-    """Have no two rows of the second stream at one time, so that the nearest row is one."""
-    made = streams._row
-    times: set[int] = set()
+@dataclass
+class ApartStreams(Streams):
+    """Streams of which no two rows have one time, so that the nearest row is one."""
 
-    def row() -> tuple[int, int | None, int, int | None, str]:
-        number, *rest = made()
-        while number in times:
+    times: set[int] = field(default_factory=set)
+
+    def _row(self) -> Row:
+        number, *rest = super()._row()
+        while number in self.times:
             number += 1
-        times.add(number)
+        self.times.add(number)
         return (number, *rest)
-
-    streams._row = row  # type: ignore[method-assign]
-    return streams
 
 
 @pytest.mark.parametrize("kind", tiers([*JOINS], long=[*JOINS]))
@@ -94,7 +93,7 @@ def test_statements_that_share_joins_have_the_rows_of_duckdb(
     session: wjoin.Session, tmp_path: Path, kind: str, seed: int
 ) -> None:
     chance = random.Random(seed)
-    streams = unique(Streams(session, tmp_path, chance))
+    streams = ApartStreams(session, tmp_path, chance)
     statements = {f"out{place}": drawn(chance, kind) for place in range(chance.randint(2, 4))}
     streams.sinks([*statements])
     inserts = [f"INSERT INTO {sink} {each.own}" for sink, each in statements.items()]
@@ -139,7 +138,7 @@ def test_what_says_otherwise_which_rows_have_no_partner_shares_nothing(
 @pytest.mark.long
 def test_a_statement_comes_to_a_shared_outer_join_and_goes(session: wjoin.Session, tmp_path: Path) -> None:
     chance = random.Random(3)
-    streams = unique(Streams(session, tmp_path, chance))
+    streams = ApartStreams(session, tmp_path, chance)
     statements = {f"out{place}": drawn(chance, "left") for place in range(2)}
     streams.sinks([*statements, "more"])
     streams.arrive(2)

@@ -9,7 +9,8 @@ from wjoin.joins.from_items import FromSource
 from wjoin.planner.plan.physical import Method, PhysicalPlan
 from wjoin.sources.catalog import Catalog, StreamDeclaration
 
-_OTHERWISE = "or declare the stream once more without LATE ROWS INTO, and read that one"
+WITHOUT_LATE_ROWS = "declare the stream once more without LATE ROWS INTO, and read that one"
+"""What else can be done where late rows cannot go to a sink."""
 
 
 def told_streams(sources: Sequence[FromSource]) -> Iterator[str]:
@@ -53,4 +54,4 @@ def refuse_unwritten(plan: PhysicalPlan, sources: Sequence[FromSource]) -> None:
 
 def _refused(stream: StreamDeclaration, why: str, remedy: str, span: Span) -> WJoinError:
     message = f"late rows of {stream.name} go to the sink {stream.late_into}, but {why}"
-    return WJoinError("WJ623", message, span=span, help=f"{remedy}, {_OTHERWISE}")
+    return WJoinError("WJ623", message, span=span, help=f"{remedy}, or {WITHOUT_LATE_ROWS}")

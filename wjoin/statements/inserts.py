@@ -18,6 +18,7 @@ from wjoin.grammar.syntax import Identifier, InsertInto, Query, SparkStatement
 from wjoin.homes.handed import TWICE, analyzed, reads_twice
 from wjoin.homes.homes import FILES, SPARK, state_workers
 from wjoin.joins.changed_joins import begun_alone, changed_parts
+from wjoin.joins.late_rows import WITHOUT_LATE_ROWS
 from wjoin.joins.rewrite import Joins, joined_rows
 from wjoin.joins.set_joins import SetJoin, SetStatement
 from wjoin.measured.begun import Begun
@@ -41,7 +42,7 @@ from wjoin.spark.hadoop_files import Files
 from wjoin.spark.process import resolved
 from wjoin.spark.refused import refused_start
 from wjoin.spark.spark_failures import RAISED_BY_SPARK, first_line, located
-from wjoin.statements.late_sinks import WITHOUT_LATE_ROWS, RowsAndLate, late_for, with_late_rows
+from wjoin.statements.late_sinks import RowsAndLate, late_for, with_late_rows
 from wjoin.statements.set_sinks import SetSinks
 from wjoin.statements.sink_columns import columns_of, refuse_columns
 from wjoin.statements.sinks import rows_for

@@ -35,10 +35,6 @@ _WITHOUT_INTERVALS = frozenset({"delta", "iceberg"})
 """Formats of tables without intervals: they have them as text, as files of JSON and CSV do."""
 
 
-WITHOUT_LATE_ROWS = "declare the stream once more without LATE ROWS INTO, and read that one"
-"""What else can be done where late rows cannot go to a sink."""
-
-
 @dataclass(frozen=True)
 class _Telling:
     """A join whose late rows are told, under the number ``part`` where others make rows, too.

@@ -17,6 +17,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import Identifier, InsertInto, StatementSet
 from wjoin.homes.homes import AUTO
 from wjoin.joins.changed_joins import begun_with, changed_parts
+from wjoin.joins.late_rows import WITHOUT_LATE_ROWS
 from wjoin.joins.set_joins import (
     SetJoin,
     SetStatement,
@@ -49,7 +50,7 @@ from wjoin.statements.inserts import (
     started,
     target_sink,
 )
-from wjoin.statements.late_sinks import WITHOUT_LATE_ROWS, late_for, late_rows, tells_late_rows
+from wjoin.statements.late_sinks import late_for, late_rows, tells_late_rows
 from wjoin.statements.set_commits import commit_rows, committing, has_commits, refuse_other_commits
 from wjoin.statements.set_sinks import SetSinks, folder_name
 from wjoin.statements.sink_columns import columns_of, refuse_columns
