@@ -26,7 +26,7 @@ _COSTLY = {"faults": 2, "spark": 3, "slow": 1}
 _QUICK_START = "-XX:TieredStopAtLevel=1"
 
 # How many of a hundred examples a property test draws, by the name for --hypothesis-profile.
-for name, examples in {"quick": 10, "many": 100, "thorough": 500}.items():
+for name, examples in {"quick": 7, "many": 100, "thorough": 500}.items():
     hypothesis.settings.register_profile(
         name,
         max_examples=examples,
@@ -64,7 +64,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if not marked(item, "long", "thorough"):
             item.add_marker(pytest.mark.quick)
-        if is_hypothesis_test(getattr(item, "obj", None)):
+        if _draws_examples(getattr(item, "obj", None)):
             item.add_marker(pytest.mark.property)
         folder = item.path.relative_to(_HERE).parts[0]
         if folder in _ON_SPARK or "spark" in getattr(item, "fixturenames", ()):
@@ -76,6 +76,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if marked(item, "quick", "long")]
     items.sort(key=_cost)
+
+
+def _draws_examples(test: object) -> bool:
+    """Whether a test is one of Hypothesis, or has one inside."""
+    code = getattr(test, "__code__", None)
+    return is_hypothesis_test(test) or (code is not None and "given" in code.co_names)
 
 
 def marked(item: pytest.Item, *names: str) -> bool:

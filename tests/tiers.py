@@ -6,6 +6,8 @@ import pytest
 from _pytest.mark import ParameterSet
 from hypothesis import settings
 
+from wjoin.executor.stretches import STRETCH_BYTES
+
 
 def tiers(cases: Iterable[object], **marked: Iterable[object]) -> list[ParameterSet]:
     """Return cases for ``pytest.mark.parametrize``, some of them marked: ``tiers(CASES, long=["chain"])``.
@@ -19,6 +21,12 @@ def tiers(cases: Iterable[object], **marked: Iterable[object]) -> list[Parameter
             marks[cases.index(case)].append(getattr(pytest.mark, name))
     several = [case if isinstance(case, tuple) else (case,) for case in cases]
     return [pytest.param(*values, marks=own) for values, own in zip(several, marks, strict=True)]
+
+
+CUTS = tiers(
+    [(1, STRETCH_BYTES), (2, 200), (3, STRETCH_BYTES)], long=[(1, STRETCH_BYTES), (3, STRETCH_BYTES)]
+)
+"""How many workers share a stage, and the bytes of rows that each joins at once."""
 
 
 def examples(many: int) -> int:

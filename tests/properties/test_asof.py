@@ -24,6 +24,7 @@ from tests.properties.test_outer import (
     in_slices,
     on_of,
 )
+from tests.tiers import CUTS
 from wjoin.executor import arrivals as arriving
 from wjoin.executor.counts import Counts
 from wjoin.executor.spool import Spool
@@ -168,7 +169,7 @@ def _results(case: Case, rows: Sequence[Row], others: Sequence[Row]) -> Iterator
     return (found for row in rows if (found := case.result(row, others)) is not None)
 
 
-@pytest.mark.parametrize(("partitions", "stretch"), [(1, STRETCH_BYTES), (2, 200), (3, STRETCH_BYTES)])
+@pytest.mark.parametrize(("partitions", "stretch"), CUTS)
 def test_every_row_comes_once_in_the_micro_batch_that_decides_it(partitions: int, stretch: int) -> None:
     """Also where a micro-batch is joined in many stretches of event time."""
 

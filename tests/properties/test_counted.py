@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from tests.kit.local import LocalWorkers
 from tests.kit.planned import block_of, plan_over, stream_of
 from tests.properties.test_outer import Stamped
+from tests.tiers import CUTS, tiers
 from wjoin.executor.counts import Counts
 from wjoin.executor.state.manifest import written_manifest
-from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.joins.delays import output_delay
 from wjoin.planner.plan.block_columns import stored_column
 from wjoin.planner.plan.physical import PhysicalPlan
@@ -262,7 +262,7 @@ def found_in(plan: PhysicalPlan, blocks: Sequence[pa.RecordBatch]) -> Counter[Re
     return found
 
 
-@pytest.mark.parametrize(("partitions", "stretch"), [(1, STRETCH_BYTES), (3, STRETCH_BYTES), (1, 200)])
+@pytest.mark.parametrize(("partitions", "stretch"), CUTS)
 def test_every_result_comes_once_in_the_micro_batch_that_decides_it(partitions: int, stretch: int) -> None:
     """Also where a micro-batch is joined in many stretches of event time."""
 
@@ -288,7 +288,7 @@ def test_every_result_comes_once_in_the_micro_batch_that_decides_it(partitions: 
     run()
 
 
-@pytest.mark.parametrize("per_key", [False, True])
+@pytest.mark.parametrize("per_key", tiers([False, True], long=[True]))
 @pytest.mark.parametrize("others", [[], [Alternative([(-3, 8)], [Counted(0, 2)])]], ids=["alone", "either"])
 def test_rows_that_no_window_in_time_ends_are_kept_until_enough_later_ones_have_come(
     others: list[Alternative], per_key: bool

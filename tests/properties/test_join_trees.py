@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from tests.kit.local import LocalWorkers
 from tests.kit.planned import block_of, plan_over, stream_of
 from tests.properties.test_outer import KERNELS, KEYED, Stamped, in_slices, on_of
+from tests.tiers import CUTS
 from wjoin.executor.counts import Counts
 from wjoin.executor.state.manifest import written_manifest
 from wjoin.executor.stretches import STRETCH_BYTES
@@ -584,7 +585,7 @@ def come(plan: PhysicalPlan, workers: LocalWorkers) -> dict[int, float]:
     return found
 
 
-@pytest.mark.parametrize(("partitions", "stretch"), [(1, STRETCH_BYTES), (2, 200), (3, STRETCH_BYTES)])
+@pytest.mark.parametrize(("partitions", "stretch"), CUTS)
 def test_every_result_of_a_tree_comes_once_in_the_micro_batch_that_decides_it(
     partitions: int, stretch: int
 ) -> None:
@@ -624,7 +625,7 @@ def test_tables_have_the_same_results_where_an_asof_join_is_among_the_joins(stre
     run()
 
 
-@pytest.mark.parametrize(("partitions", "stretch"), [(1, STRETCH_BYTES), (3, STRETCH_BYTES), (1, 200)])
+@pytest.mark.parametrize(("partitions", "stretch"), CUTS)
 def test_windows_of_rows_belong_to_each_join_of_what_has_a_row(partitions: int, stretch: int) -> None:
     @given(cases(rows_counted=True))
     def run(case: Case) -> None:

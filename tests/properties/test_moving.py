@@ -98,7 +98,7 @@ def fits(route: str, plan: PhysicalPlan) -> bool:
 COPIES = st.integers(1, 3)
 
 
-@pytest.mark.parametrize("route", tiers(ROUTES, long=ROUTES.keys() - {"hash", "psp"}))
+@pytest.mark.parametrize("route", tiers(ROUTES, long=ROUTES.keys() - {"hash"}))
 @settings(max_examples=examples(15), suppress_health_check=SLOW)
 @given(st.data())
 def test_every_result_is_made_once_over_moves(route: str, data: st.DataObject) -> None:
@@ -162,7 +162,7 @@ def test_results_that_wait_for_counts_move(case: test_counted.Case, first: int, 
         assert found == oracle.take(batch, ended=ended)
 
 
-@pytest.mark.parametrize("partitions", [(1, 3), (3, 2)])
+@pytest.mark.parametrize("partitions", tiers([((1, 3),), ((3, 2),)], long=[((1, 3),)]))
 def test_rows_that_wait_before_they_are_joined_move(partitions: tuple[int, int]) -> None:
     @given(test_join_trees.cases(rows_counted=True))
     def run(case: test_join_trees.Case) -> None:

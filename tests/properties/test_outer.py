@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from tests.kit.local import LocalWorkers, MemoryStore
 from tests.kit.planned import EVENT_TIME, block_of, plan_over, stream_of
+from tests.tiers import CUTS, tiers
 from wjoin.executor.counts import Counts
 from wjoin.executor.state.manifest import written_manifest
 from wjoin.executor.state.slices import Stored
 from wjoin.executor.state.writing import Cutting
-from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.grammar.join_kinds import JoinKind
 from wjoin.parts.routes.route import Placement
 from wjoin.planner.catalog import Delay, Relation
@@ -245,7 +245,7 @@ def block(plan: PhysicalPlan, stream: int, rows: Sequence[Sequence[int | None]])
     return block_of(plan, stream, {"n": number, "ts": time * SECOND, "k": key, "v": value})
 
 
-@pytest.mark.parametrize(("partitions", "stretch"), [(1, STRETCH_BYTES), (2, 200), (3, STRETCH_BYTES)])
+@pytest.mark.parametrize(("partitions", "stretch"), CUTS)
 def test_every_result_comes_once_in_the_micro_batch_that_decides_it(partitions: int, stretch: int) -> None:
     """Also where a micro-batch is joined in many stretches of event time."""
 
@@ -283,7 +283,7 @@ def assert_over_restarts(case: Case, kernels: Sequence[str]) -> None:
         assert found_in(plan, workers.run(blocks, Counts())) == oracle.take(batch, 0, ended=False)
 
 
-@pytest.mark.parametrize("keyed", [True, False])
+@pytest.mark.parametrize("keyed", tiers([True, False], long=[False]))
 def test_a_slice_of_another_kernel_has_its_marks_in_its_own_order(keyed: bool) -> None:
     """The first row has the greatest value; of the three only the last one has a partner."""
     first = [(0, 1, 1, 2), (1, 2, 1, 1), (2, 3, 1, 0)]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.kit.local import LocalWorkers
 from tests.kit.planned import EVENT_TIME, block_of, plan_over, stream_of
-from tests.tiers import examples
+from tests.tiers import examples, tiers
 from wjoin.executor.counts import Counts
 from wjoin.planner.catalog import Delay
 from wjoin.planner.plan.block_columns import stored_column
@@ -110,7 +110,7 @@ def batches(draw: st.DrawFn) -> list[tuple[list[list[Row]], int]]:
     return found
 
 
-@pytest.mark.parametrize("statement", STATEMENTS)
+@pytest.mark.parametrize("statement", tiers(STATEMENTS, long=["hops"]))
 def test_all_stages_take_the_same_rows_for_late(statement: str) -> None:
     times = st.tuples(*[st.integers(0, 4)] * 3)
     limits = st.tuples(*[st.none() | st.integers(1, 9)] * 3)
