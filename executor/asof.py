@@ -6,7 +6,7 @@ among all that there are. So results follow from the watermarks alone, and new r
 wait.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -42,21 +42,23 @@ Gaps = npt.NDArray[np.uint64]
 class Undecided(Waits):
     """Tells which rows of the first input come to be decided, whose order is ``shape``.
 
-    ``mark``: no row of the second input that is still to come is earlier, None for any; ``passed``: the same
-    after the micro-batch. ``alone`` tells rows by themselves.
+    ``marks``: by stream of the second input, no row that is still to come is earlier, None for any;
+    ``passed``: the same after the micro-batch. ``alone`` tells rows by themselves.
     """
 
     stage: Join
     shape: RunShape
     alone: Alone
-    mark: int | None
-    passed: int | None
+    marks: Mapping[int, int | None]
+    passed: Mapping[int, int | None]
     _without: BoolArray = field(default_factory=lambda: np.zeros(0, bool))
 
     def begin(self, working: Sequence[Sequence[SortedRun]], new: NewRows, later: int | None) -> None:
         """Let the rows begin results that are decided now."""
-        least = self.passed if self.passed is None or later is None else min(self.passed, later)
-        new.probing[0] = self._due(working[0], new.probing[0], least)
+        second, marks = self.stage.inputs[1].members[0], self.passed
+        if later is not None and (mark := marks[second]) is not None:
+            marks = {**marks, second: min(mark, later)}
+        new.probing[0] = self._due(working[0], new.probing[0], marks)
 
     def note(self, found: Combinations) -> bool:
         """Take note of results."""
@@ -69,10 +71,12 @@ class Undecided(Waits):
         if due is not None and self.stage.kind.alone:
             yield from self.alone(0, due.batch.filter(pa.array(self._without)))
 
-    def _due(self, kept: Sequence[SortedRun], new: SortedRun | None, mark: int | None) -> SortedRun | None:
-        """Return the rows that are decided by a mark and were not before: of those ``kept``, and new ones."""
-        since, until = self._least(self.mark), self._least(mark)
-        self.mark = mark
+    def _due(
+        self, kept: Sequence[SortedRun], new: SortedRun | None, marks: Mapping[int, int | None]
+    ) -> SortedRun | None:
+        """Return the rows that are decided by marks and were not before: of those ``kept``, and new ones."""
+        since, until = self._least(self.marks), self._least(marks)
+        self.marks = marks
         found = [_between(run, since, until) for run in kept]
         found += [] if new is None else [_between(new, None, until)]
         batches = [each for each in found if each.num_rows]
@@ -82,12 +86,11 @@ class Undecided(Waits):
         self._without = np.ones(0 if due is None else due.rows, bool)
         return due
 
-    def _least(self, mark: int | None) -> int | None:
+    def _least(self, marks: Mapping[int, int | None]) -> int | None:
         """Return the least time of the rows that wait; None where all do."""
-        if mark == ENDED:
-            return GREATEST + 1
         rules = self.stage.inputs[0].retention
-        return settled(rules, {each.stream: mark for each in rules})
+        own = {each.stream: marks.get(each.stream) for each in rules}
+        return GREATEST + 1 if {*own.values()} == {ENDED} else settled(rules, own)
 
 
 def _between(run: SortedRun, since: int | None, until: int | None) -> pa.RecordBatch:

@@ -190,7 +190,8 @@ class StageLogic:
         """Return what waits over complete inputs."""
         alone = partial(self.maker.alone, counts.stage)
         if self._nearest is not None:
-            return [Undecided(self._nearest, self.shapes[0], alone, None, ENDED)]
+            ended = dict.fromkeys(self.stage.members, ENDED)
+            return [Undecided(self._nearest, self.shapes[0], alone, {}, ended)]
         if ticks := all_ticks(self.plan, self.number, arrivals.ticks):
             return [CountedTables(self.plan, self.number, ticks, counts.stage)]
         join = self._preserving
@@ -307,8 +308,7 @@ class StageLogic:
             keepers[:] = counted.keepers(keepers)
         if self._nearest is not None:
             times = (least_times(self.plan, self.number, each) for each in (batch.before.seen, batch.seen))
-            mark, passed = (each[self.stage.members[-1]] for each in times)
-            waits.append(Undecided(self._nearest, self.shapes[0], alone, mark, passed))
+            waits.append(Undecided(self._nearest, self.shapes[0], alone, *times))
         elif self._preserving is not None:
             was = self._keepers(writing, batch.before.seen)
             waits.append(

@@ -61,6 +61,9 @@ def read_sources(code: Code, start: int, end: int) -> Sources:
     steps, place = _joined(code, start, end)
     while place < end and code.mark(place) == ",":
         found, place = _joined(code, place + 1, end)
+        if any(each.item.kind in (JoinKind.RIGHT, JoinKind.FULL) for each in found):
+            # These join only what comes after the comma.
+            found[0] = replace(found[0], item=replace(found[0].item, joined=len(found)))
         steps += found
     laterals = read_laterals(code, place, end) if place < end else ()
     using = (replace(each.using, right=n) for n, each in enumerate(steps) if each.using is not None)
@@ -77,20 +80,10 @@ class _Step:
     conditions: tuple[tuple[int, int], ...] = ()
 
 
-_MIRRORED = {
-    JoinKind.INNER: JoinKind.INNER,
-    JoinKind.LEFT: JoinKind.RIGHT,
-    JoinKind.RIGHT: JoinKind.LEFT,
-    JoinKind.FULL: JoinKind.FULL,
-}
-"""What joins are with their sides exchanged."""
-
-
 def _joined(code: Code, start: int, end: int) -> tuple[list[_Step], int]:
     """Return the joins up to a comma, a LATERAL VIEW or the end, one after the other, and the place there."""
     steps, place = _operand(code, start, end)
     while place < end and code.mark(place) != "," and not is_lateral_view(code, place):
-        begin = place
         after, kind = _join(code, place)
         crossed = code.word(place) == "CROSS"
         natural = code.span(place, after) if code.word(place) == "NATURAL" else None
@@ -109,44 +102,10 @@ def _joined(code: Code, start: int, end: int) -> tuple[list[_Step], int]:
             columns = _name_list(code, place + 1, end)
             close = code.after(place + 1)
             using, place = UsingColumns(0, columns, span=code.span(place, close)), close
-        words = code.span(begin, after)
-        steps = _one_after_another(steps, right, kind, _Said(words, crossed, match, using, conditions))
+        first, *others = right
+        item = replace(first.item, crossed=crossed, kind=kind, match=match, joined=len(right))
+        steps += [_Step(item, using, conditions), *others]
     return steps, place
-
-
-@dataclass(frozen=True)
-class _Said:
-    """What is said of a join beside its sides and its kind."""
-
-    words: Span
-    crossed: bool
-    match: MatchCondition | None
-    using: UsingColumns | None
-    conditions: tuple[tuple[int, int], ...]
-
-    def step(self, item: FromItem, kind: JoinKind, *, turned: bool = False) -> _Step:
-        """Return the join with an item."""
-        made = replace(item, crossed=self.crossed, kind=kind, match=self.match, turned=turned)
-        return _Step(made, self.using, self.conditions)
-
-
-def _one_after_another(left: list[_Step], right: list[_Step], kind: JoinKind, said: _Said) -> list[_Step]:
-    """Return a join of two lists of joins as one list. Raises WJ107 where there is none that is equal."""
-    if len(right) == 1:
-        return [*left, said.step(right[0].item, kind)]
-    if len(left) == 1 and kind in _MIRRORED:
-        return [*right, said.step(left[0].item, _MIRRORED[kind], turned=True)]
-    inner = all(each.item.kind is JoinKind.INNER for each in (*left, *right))
-    if kind is JoinKind.INNER and inner and said.using is None:
-        *before, last = right
-        return [*left, *before, replace(last, conditions=(*last.conditions, *said.conditions))]
-    if kind in _MIRRORED:
-        message = f"both sides of {kind.words} are joins"
-        remedy = "put one of them into a subquery with its window, or join from left to right"
-    else:
-        message = f"{kind.words} has joins in parentheses on its right side"
-        remedy = "put them into a subquery with their window"
-    raise WJoinError("WJ107", message, span=said.words, help=remedy)
 
 
 def _operand(code: Code, start: int, end: int) -> tuple[list[_Step], int]:

@@ -184,8 +184,8 @@ class FromItem(Node):
     ``parts`` are the parts of a plain table name, empty for all else, which then has an
     alias. ``streaming`` says whether the word STREAM
     stands before it; it is not in ``relation``. ``crossed``: it is joined by CROSS JOIN. ``kind`` is that
-    of the join with the items before, ``match`` its MATCH_CONDITION. ``turned``: it is written before what it
-    is joined to, ``A LEFT JOIN (B JOIN C)``, and comes after it here, as in ``B JOIN C RIGHT JOIN A``.
+    of the join whose right side it begins, ``match`` its MATCH_CONDITION, and ``joined`` says how many items
+    that side has: two of B, ``A LEFT JOIN (B JOIN C)``.
     """
 
     relation: Span
@@ -196,7 +196,7 @@ class FromItem(Node):
     crossed: bool = False
     kind: JoinKind = JoinKind.INNER
     match: MatchCondition | None = None
-    turned: bool = False
+    joined: int = 1
 
 
 @dataclass(frozen=True)

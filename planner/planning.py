@@ -139,7 +139,7 @@ def _bound(request: Request) -> Planning:
     classes: list[EqualityClass] = []
     own = [each for each in bound.conjuncts if isinstance(each, Filter) and each.text.upper() != "TRUE"]
     own += unmatched(bound.tree)
-    for number in range(-1, len(bound.tree.staged.joins)):
+    for number in range(bound.tree.first, len(bound.tree.staged.joins)):
         keys = (
             each
             for each in equalities
@@ -148,7 +148,7 @@ def _bound(request: Request) -> Planning:
         found, implied = equality_classes(each for each in keys if bound.join_of(each.equality) == number)
         classes += found
         # What the keys imply of a row is a condition of ON, too.
-        own += (each if number < 0 else replace(each, on=bound.tree.joins[number].item) for each in implied)
+        own += (each if number < 0 else replace(each, on=bound.tree.joins[number].on) for each in implied)
     planning = Planning(
         request,
         bound,

@@ -30,7 +30,15 @@ from wjoin.planner.plan.block_columns import (
     stored_column,
     time_name,
 )
-from wjoin.planner.plan.physical import Join, Output, PhysicalPlan, TimeKind, windows_of
+from wjoin.planner.plan.physical import (
+    Join,
+    Joined,
+    Output,
+    PhysicalPlan,
+    StageEdge,
+    TimeKind,
+    windows_of,
+)
 
 
 def native_rows(
@@ -102,30 +110,40 @@ def _outer_rows(
 
 
 def _tree(plan: PhysicalPlan, output: Output, sides: Mapping[int, DataFrame]) -> DataFrame:
-    """Return the rows of joins of tables, one after the other: first the inner ones, all at once."""
-    joins = [each for each in plan.stages if isinstance(each, Join)]
-    later = [each for each in joins if each.asked or each.kind is not JoinKind.INNER]
-    base = later[0].inputs[0].members
-    rows = sides[base[0]]
-    for stream in base[1:]:
-        rows = rows.crossJoin(sides[stream])
-    asked = [condition for each in joins if each not in later for condition in each.on]
-    for place, stream in enumerate(base[1:], 1):
-        asked += bounds(plan, windows_of(plan, joins[0]), base[:place], [stream])
-    asked += [
-        one_alternative(plan, each.alternatives) for each in joins if each not in later and each.alternatives
-    ]
-    if asked:
-        rows = rows.filter(F.expr(_all_of(asked)))
-    for each in later:
-        first, (second,) = (source.members for source in each.inputs)
-        conditions = [*each.on, *bounds(plan, windows_of(plan, each), first, [second])]
+    """Return the rows of joins of tables, each after those of its sides."""
+
+    def made(source: StageEdge) -> DataFrame:
+        if source.stage is None:
+            return sides[source.members[0]]
+        each = plan.stages[source.stage]
+        if not isinstance(each, Join):
+            raise AssertionError("the stages of a tree are joins")
+        if not each.asked and each.kind is JoinKind.INNER:
+            return _together(plan, each, sides)
+        (first, second), (left, right) = zip(*((one.members, made(one)) for one in each.inputs), strict=True)
+        conditions = [*each.on, *bounds(plan, windows_of(plan, each), first, second)]
         if each.alternatives:
             conditions.append(one_alternative(plan, each.alternatives))
         if output.windows:
             conditions.append(one_alternative(plan, output.windows))
-        rows = rows.join(sides[second], F.expr(_all_of(conditions)), HOW[each.kind])
-    return rows
+        joined: DataFrame = left.join(right, F.expr(_all_of(conditions)), HOW[each.kind])
+        return joined
+
+    return made(StageEdge(Joined(len(plan.stages) - 1, ())))
+
+
+def _together(plan: PhysicalPlan, last: Join, sides: Mapping[int, DataFrame]) -> DataFrame:
+    """Return the rows of tables that inner joins link, the last of which is given, all at once."""
+    members = last.members
+    rows = sides[members[0]]
+    for stream in members[1:]:
+        rows = rows.crossJoin(sides[stream])
+    joins = [each for each in plan.stages if isinstance(each, Join) and {*each.members} <= {*members}]
+    asked = [condition for each in joins for condition in each.on]
+    for place, stream in enumerate(members[1:], 1):
+        asked += bounds(plan, windows_of(plan, last), members[:place], [stream])
+    asked += [one_alternative(plan, each.alternatives) for each in joins if each.alternatives]
+    return rows.filter(F.expr(_all_of(asked))) if asked else rows
 
 
 def _all_of(conditions: Sequence[str]) -> str:

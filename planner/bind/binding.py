@@ -81,9 +81,9 @@ def bind(
     written = len(sources) - len(block.exists)
     steps, pairs = visible_columns(text, sources[:written], block.using)
     static = static_relations(sources, times)
-    tree = tree_of(text, sources, static, block)
+    tree = tree_of(sources, static, block)
     names = [Scope(sources, each.columns, block.laterals, merged=each.merged) for each in steps]
-    tree = with_nearest(text, tree, names[-1], times)
+    tree = with_nearest(text, tree, names, times)
     shown = names[-1].without(tree.hidden)
     absent = absent_items(sources, block)
     # What the conditions of each join can name.

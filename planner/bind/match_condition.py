@@ -30,17 +30,20 @@ _TURNED = {
 }
 
 
-def with_nearest(text: str, tree: JoinTree, scope: Scope, times: EventTimes) -> JoinTree:
+def with_nearest(text: str, tree: JoinTree, names: Sequence[Scope], times: EventTimes) -> JoinTree:
     """Return the joins of a block, of ASOF JOINs with the row that each takes.
 
-    Raises WJ223 for a condition that does not compare the event times of two streams.
+    ``names`` are those that the ON of each item sees. Raises WJ223 for a condition that does not compare the
+    event times of two streams.
     """
-    joins = (_with_nearest(text, each, scope, times) for each in tree.joins)
+    joins = (
+        _with_nearest(text, each, names[each.on], times) if each.kind.asof else each for each in tree.joins
+    )
     return replace(tree, joins=tuple(joins))
 
 
 def _with_nearest(text: str, join: LaterJoin, scope: Scope, times: EventTimes) -> LaterJoin:
-    match = scope.sources[join.item].item.match
+    match = scope.sources[join.on].item.match
     if match is None:
         return join
     words = [each.word for each in scan(match.condition.of(text)) if each.text not in ("(", ")")]
@@ -66,8 +69,8 @@ def _with_nearest(text: str, join: LaterJoin, scope: Scope, times: EventTimes) -
             message = f"{name.span.of(text)} is not the event time of its stream"
             raise WJoinError("WJ223", message, span=name.span, help=remedy)
         compared.append(reference.column.stream)
-    by = next((each for each in compared if each in join.left), None)
-    if by is None or join.item not in compared:
+    by, to = (next((each for each in compared if each in side), None) for side in join.sides)
+    if by is None or to is None:
         own = scope.sources[join.item].name
         several = len(set(compared)) > 1
         message = (
@@ -76,18 +79,19 @@ def _with_nearest(text: str, join: LaterJoin, scope: Scope, times: EventTimes) -
             else "MATCH_CONDITION compares the times of one stream"
         )
         raise WJoinError("WJ223", message, span=match.condition, help=remedy)
-    return replace(join, nearest=found if compared[0] == by else _TURNED[found], timed_by=by)
+    nearest = found if compared[0] == by else _TURNED[found]
+    return replace(join, nearest=nearest, timed_by=by, timed_to=to)
 
 
 def match_bounds(tree: JoinTree, items: Sequence[FromItem]) -> tuple[Edge, ...]:
     """Return what the MATCH_CONDITIONs of a block bound, as windows do."""
     found = []
     for each in tree.joins:
-        match, by = items[each.item].match, each.timed_by
-        if match is not None and by is not None:
+        match, by, to = items[each.on].match, each.timed_by, each.timed_to
+        if match is not None and by is not None and to is not None:
             # Event times are whole numbers.
             bound = -1 if each.nearest in (Nearest.BEFORE, Nearest.AFTER) else 0
             earlier = each.nearest in (Nearest.AT_OR_BEFORE, Nearest.BEFORE)
-            pair = (by, each.item) if earlier else (each.item, by)
+            pair = (by, to) if earlier else (to, by)
             found.append(Edge(*pair, bound, match.span))
     return tuple(found)

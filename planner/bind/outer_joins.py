@@ -1,6 +1,6 @@
 """What joins that are not inner ones ask of their block."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -21,7 +21,7 @@ from wjoin.planner.conditions.conjuncts import (
 )
 from wjoin.planner.conditions.expressions import is_exact
 from wjoin.planner.conditions.readable import ReadCondition, Unread
-from wjoin.planner.text.scope import ScopeItem, UsingPair, comma_between
+from wjoin.planner.text.scope import ScopeItem, UsingPair
 from wjoin.planner.windows.window_graph import absent_streams
 
 _LEFT_MAY_MISS = (JoinKind.RIGHT, JoinKind.FULL)
@@ -34,22 +34,52 @@ _KEEPS_BESIDE_STREAMS = (
 )
 
 
-def tree_of(text: str, sources: Sequence[ScopeItem], static: Collection[int], block: SelectBlock) -> JoinTree:
+def tree_of(sources: Sequence[ScopeItem], static: Collection[int], block: SelectBlock) -> JoinTree:
     """Return the joins of a block. Raises WJ107 for one that is not supported."""
     absent = absent_items(sources, block)
-    tree = join_tree([each.item.kind for each in sources], absent, static)
-    for each in sources:
+    kinds, sizes = ([getattr(each.item, name) for each in sources] for name in ("kind", "joined"))
+    tree = join_tree(kinds, absent, static, sizes)
+    _refuse_nested(sources, tree.static, absent)
+    for each, before in _with_left(sources, 0, len(sources)):
         if each.number not in absent:
-            _refuse_order(sources, each, tree.static)
+            _refuse_order(sources, each, before, tree.static)
     for join in tree.joins:
-        if join.kind is not JoinKind.INNER and join.item not in tree.static:
-            _refuse_unsupported(text, sources, block, join)
+        if join.kind.asof and join.item not in tree.static:
+            _refuse_unbounded(sources, block, join)
     return tree
 
 
-def _refuse_order(sources: Sequence[ScopeItem], source: ScopeItem, static: Collection[int]) -> None:
+def _with_left(
+    sources: Sequence[ScopeItem], start: int, stop: int
+) -> Iterator[tuple[ScopeItem, Sequence[ScopeItem]]]:
+    """Yield the first item of the right side of each join, with the items of the left side."""
+    place = start + 1
+    while place < stop:
+        yield sources[place], sources[start:place]
+        yield from _with_left(sources, place, place + sources[place].item.joined)
+        place += sources[place].item.joined
+
+
+def _refuse_nested(sources: Sequence[ScopeItem], static: Collection[int], absent: Collection[int]) -> None:
+    """Raise WJ107 for what comes after all joins, but stands in parentheses on the right side of one."""
+    for source in sources:
+        inside = range(source.number, source.number + source.item.joined)
+        last = [each for each in inside if each in static or each in absent]
+        if len(inside) == 1 or source.item.kind is JoinKind.INNER or not last:
+            continue
+        name, kind = sources[last[0]].name, source.item.kind.words
+        what = "a table, which Spark joins" if last[0] in static else f"which NOT {name} of the path joins"
+        message = f"{kind} has {name} in parentheses on its right side, {what} after the streams"
+        remedy = (
+            f"join {name} in a subquery" if last[0] in static else f"write {name} outside the parentheses"
+        )
+        raise WJoinError("WJ107", message, span=sources[last[0]].item.span, help=remedy)
+
+
+def _refuse_order(
+    sources: Sequence[ScopeItem], source: ScopeItem, before: Sequence[ScopeItem], static: Collection[int]
+) -> None:
     """Raise WJ107 for a join that cannot be the same where the tables are joined after the streams."""
-    before = sources[: source.number]
     kind, name, is_table = source.item.kind, source.name, source.number in static
     tables = [each.name for each in before if each.number in static]
     begins = bool(before) and len(tables) == len(before) and not is_table
@@ -143,23 +173,12 @@ def refuse_merged(pair: UsingPair, sources: Sequence[ScopeItem], tree: JoinTree)
         raise WJoinError("WJ107", message, span=pair.span, help=remedy)
 
 
-def _refuse_unsupported(text: str, sources: Sequence[ScopeItem], block: SelectBlock, join: LaterJoin) -> None:
-    kind, span = join.kind, sources[join.item].item.span
-    tables = not any(each.relation.streaming for each in sources)
-    if block.window is None and not tables:
+def _refuse_unbounded(sources: Sequence[ScopeItem], block: SelectBlock, join: LaterJoin) -> None:
+    if block.window is None and any(each.relation.streaming for each in sources):
         first, second = (sources[each].name for each in (join.left[0], join.item))
-        message = f"{kind.words} of streams needs a window, in which the nearest row is looked for"
-        raise WJoinError("WJ107", message, span=span, help=f"add one: WINDOW ({first}, {second}) = …")
-    if kind not in _LEFT_MAY_MISS:
-        return
-    before = sources[: join.item]
-    if any(comma_between(text, *pair) for pair in pairwise(before)):
-        if sources[join.item].item.turned:
-            message = "joins in parentheses on the right side of a join follow a comma"
-            first = sources[0].name
-            raise WJoinError("WJ107", message, span=span, help=f"list {first} after them: FROM … , … {first}")
-        message = f"{kind.words} follows a comma, and so joins only what comes after it"
-        raise WJoinError("WJ107", message, span=span, help="write JOIN in the place of the comma")
+        message = f"{join.kind.words} of streams needs a window, in which the nearest row is looked for"
+        help = f"add one: WINDOW ({first}, {second}) = …"
+        raise WJoinError("WJ107", message, span=sources[join.on].item.span, help=help)
 
 
 def refuse_undecided(tree: JoinTree, conjunct: Conjunct, span: Span, sources: Sequence[ScopeItem]) -> None:
@@ -167,7 +186,7 @@ def refuse_undecided(tree: JoinTree, conjunct: Conjunct, span: Span, sources: Se
 
     Whether a row has a partner must be known when its rows are joined. Spark itself joins tables.
     """
-    place = -1 if conjunct.on is None else tree.place(conjunct.on)
+    place = -1 if conjunct.on is None else tree.number_of(conjunct.on)
     staged = tree.asof or any(each.relation.streaming for each in sources)
     if place >= 0:
         join = tree.joins[place]
@@ -175,15 +194,17 @@ def refuse_undecided(tree: JoinTree, conjunct: Conjunct, span: Span, sources: Se
         if staged and join.item not in tree.static:
             _refuse_before(join, conjunct, span, sources)
     elif conjunct.on is not None and tree.joins:
-        of_base = LaterJoin(JoinKind.INNER, tree.base, conjunct.on)
-        _refuse_out_of_scope(of_base, tree.static, conjunct, span, sources)
+        of_part = LaterJoin(JoinKind.INNER, tree.part(place), (conjunct.on,), conjunct.on)
+        _refuse_out_of_scope(of_part, tree.static, conjunct, span, sources)
     if conjunct.on is None and (hidden := streams_of(conjunct) & tree.hidden):
         name = sources[min(hidden)].name
         message = f"a SEMI or ANTI JOIN shows no columns of {name}"
         raise WJoinError("WJ107", message, span=span, help=f"join {name} by JOIN or LEFT JOIN")
     if conjunct.on is None or not isinstance(conjunct, Residual):
         return
-    kind = next((each.kind for each in tree.joins[max(0, place) :] if _decides(each, place, tree)), None)
+    own = tree.joins[place].kind if place >= 0 else JoinKind.INNER
+    above = (join.kind for join, side in tree.above(place) if join.tells(side))
+    kind = next(above, None) if own is JoinKind.INNER else own
     if kind is None:
         return
     of_table = conjunct.on in tree.static
@@ -208,36 +229,26 @@ def refuse_undecided(tree: JoinTree, conjunct: Conjunct, span: Span, sources: Se
     )
 
 
-def _decides(join: LaterJoin, place: int, tree: JoinTree) -> bool:
-    """Return whether a condition of the join with the number ``place`` must be decided because of a join.
-
-    What inner joins ask can be tested after all joins, unless a later one tells what has no partner there.
-    """
-    if place >= 0 and join is tree.joins[place]:
-        return join.kind is not JoinKind.INNER
-    return join.kind in _LEFT_MAY_MISS
-
-
 def _refuse_out_of_scope(
     join: LaterJoin, static: Collection[int], conjunct: Conjunct, span: Span, sources: Sequence[ScopeItem]
 ) -> None:
     """Raise WJ107 for a condition of ON on what is joined later, or of which a join shows no columns."""
-    known = {*join.left, join.item}
+    known = {*join.left, *join.right}
     if join.item in static and join.kind is sources[join.item].item.kind:
         known = {each for each in known if each <= join.item}
     unknown = streams_of(conjunct) - known
     if unknown:
-        name, own = sources[min(unknown)].name, sources[join.item].name
+        name, own = sources[min(unknown)].name, sources[join.on].name
         message = f"ON of the join with {own} cannot read {name}: "
         if min(unknown) in static and join.item not in static:
             message, remedy = (
                 f"{message}Spark joins this table after the streams",
                 f"join {name} in a subquery",
             )
-        elif sources[min(unknown)].item.turned and min(unknown) > join.item:
+        elif min(unknown) < join.left[0] and min(unknown) not in _hidden(sources):
             message += "it stands outside the parentheses"
             remedy = "write this in ON after the parentheses"
-        elif min(unknown) > join.item:
+        elif min(unknown) > max(known):
             message, remedy = f"{message}it is joined later", f"join {name} before {own}"
         else:
             message += "a SEMI or ANTI JOIN shows no columns of it"
@@ -245,10 +256,16 @@ def _refuse_out_of_scope(
         raise WJoinError("WJ107", message, span=span, help=remedy)
 
 
+def _hidden(sources: Sequence[ScopeItem]) -> frozenset[int]:
+    """Return the items of which SEMI and ANTI JOINs show no columns."""
+    joins = (each for each in sources if each.item.kind.one_sided)
+    return frozenset(n for each in joins for n in range(each.number, each.number + each.item.joined))
+
+
 def _refuse_before(join: LaterJoin, conjunct: Conjunct, span: Span, sources: Sequence[ScopeItem]) -> None:
     """Raise WJ107 for a predicate in ON on what is there before a join alone: it is called for what meets."""
     streams = streams_of(conjunct)
-    if isinstance(conjunct, PredicateCall) and join.item not in streams:
-        names, own = listed([sources[each].name for each in sorted(streams)]), sources[join.item].name
+    if isinstance(conjunct, PredicateCall) and not join.crossed_by(streams):
+        names, own = listed([sources[each].name for each in sorted(streams)]), sources[join.on].name
         message = f"ON of the join with {own} calls a predicate on {names} alone"
         raise WJoinError("WJ107", message, span=span, help="join these in a subquery")

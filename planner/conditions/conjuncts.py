@@ -160,9 +160,10 @@ def bind_conjunct(
     of_table = runs and written.on in tree.static and not lateral
     if (apart and len(streams) == 1) or (of_table and streams == {written.on}):
         return Filter(streams.pop(), apply_edits(text, [*edits, *(values or ())], span), on=written.on)
-    if apart and not streams and written.on is not None and tree.place(written.on) >= 0:
+    if apart and not streams and written.on is not None and tree.number_of(written.on) >= 0:
         # What ON says of no row it says of each row of its item.
-        return Filter(written.on, apply_edits(text, values or (), span), on=written.on)
+        item = tree.joins[tree.number_of(written.on)].item
+        return Filter(item, apply_edits(text, values or (), span), on=written.on)
     # What comes after the join reads CHAR columns in another way.
     turned = [each.edit for each in references]
     joined = [reference.joined for reference in references if reference.joined is not None]
@@ -282,7 +283,7 @@ def column_of(scope: Scope, name: ColumnName, defined: Iterable[str] = ()) -> Re
 
 def using_equality(pair: UsingPair, sources: Sequence[ScopeItem]) -> Equality | Residual:
     """Return the equality that one column of a USING stands for."""
-    on = pair.right.stream
+    on = pair.on
     why = "a column that a FULL JOIN takes from both sides"
     if len(pair.left) == 1:
         sides = _filled_up(*(_plain_side(each, sources, pair.span) for each in (*pair.left, pair.right)))

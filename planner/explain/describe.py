@@ -222,7 +222,7 @@ def _assumptions(planned: PlannedSelect) -> Iterator[str]:
 def _constraints(graph: WindowGraph, dated: Sequence[int], tree: JoinTree) -> doc.ConstraintsEntry:
     branches = list(enumerate(graph.branches, start=1))
     # Those of a join in which nothing can match are told with its stage.
-    empty = {each.item for each in tree.joins if each.empty}
+    empty = {stream for each in tree.joins if each.empty for stream in each.right}
     pairs = list(combinations([each for each in dated if each not in empty], 2))
     given = [_window(graph, branch.given, *pair, number) for number, branch in branches for pair in pairs]
     completed = [_completed(graph, branch, *pair, number) for number, branch in branches for pair in pairs]

@@ -312,7 +312,7 @@ class Join(_Common):
     of these windows, too. ``lags``: how much earlier than the watermarks that it waits for its results may
     be. ``nearest``: which row of the second input an ASOF JOIN takes of one of the first; of several rows of
     that instant the least one by the columns ``tied``. ``timed_by`` is the stream whose times are compared
-    with those of the second input.
+    with those of the second input, there of its first stream.
     """
 
     kind: JoinKind = JoinKind.INNER
@@ -387,8 +387,18 @@ def windows_of(plan: "PhysicalPlan", stage: Stage) -> Windows:
 
 def decides_at_once(plan: "PhysicalPlan", number: int) -> bool:
     """Return whether a stage must know itself what meets: what has no partner is a result there, or later."""
-    kinds = [each.kind for each in plan.stages[number:] if isinstance(each, Join)]
-    return bool(kinds) and (kinds[0] is not JoinKind.INNER or any(1 in each.preserved for each in kinds))
+    own = plan.stages[number]
+    if isinstance(own, Join) and own.kind is not JoinKind.INNER:
+        return True
+    made = number
+    for place, stage in enumerate(plan.stages):
+        side = next((n for n, each in enumerate(stage.inputs) if each.stage == made), None)
+        if place <= made or side is None or not isinstance(stage, Join):
+            continue
+        if 1 - side in stage.kind.preserved or (side == 1 and stage.kind.asof):
+            return True
+        made = place
+    return False
 
 
 def meeting(stage: Stage, number: int) -> list[int]:
@@ -567,7 +577,8 @@ class PhysicalPlan:
     def ends_earlier(self) -> bool:
         """Whether rows wait in a later stage for streams of earlier ones, which end with all streams."""
         joins = (stage for stage in self.stages if isinstance(stage, Join) and stage.asked)
-        sides = any(1 in each.kind.preserved and each.inputs[0].stage is not None for each in joins)
+        waiting = ((each, (0,) if each.kind.asof else each.kind.preserved) for each in joins)
+        sides = any(each.inputs[1 - side].stage is not None for each, own in waiting for side in own)
         return sides or (bool(self.counted) and len(self.stages) > 1)
 
     @property

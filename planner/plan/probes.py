@@ -113,13 +113,14 @@ def retention_within(stage: Stage, number: int, distances: Reach) -> tuple[Reten
 def _retention_of_asof(stage: Join, number: int, distances: Reach) -> tuple[Retention, ...]:
     """Return how long the rows of an input of an ASOF JOIN are kept.
 
-    Those of the first one until they are decided: until the second one's watermark is so far ahead of them.
-    Those of the second one for rows of the first that may be so far after them: to come, or waiting.
+    Those of the first one until they are decided: until the watermarks of the second one are so far ahead of
+    them. Those of the second one for rows of the first that may be so far after them: to come, or waiting.
     """
     first, (second, *_) = stage.timed_by, stage.inputs[1].members
     ahead, back = distances.ahead(first, second), distances.ahead(second, first)
     if number == 0:
-        return (Retention(second, ((first, ahead),)),)
+        others = (other for other in stage.inputs[1].members if other == second or other in stage.asked)
+        return tuple(Retention(other, ((first, distances.ahead(first, other)),)) for other in others)
     waits = None if ahead is None or back is None else ahead + back
     # Of what comes any row may be the new one.
     coming = (Retention(each, ((second, distances.ahead(second, each)),)) for each in kept_for(stage, 1))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from wjoin.grammar.join_kinds import JoinKind
-from wjoin.planner.plan.edges import held_for
+from wjoin.planner.plan.edges import held_for, may_lack
 from wjoin.planner.plan.physical import Join, Method, Output, PhysicalPlan, TimeKind
 
 
@@ -32,7 +32,9 @@ def lags(plan: PhysicalPlan) -> dict[int, int]:
             continue
         for lag in stage.lags:
             # Of what may be missing a row that waits need not have one.
-            sure = {*stage.asked, *stage.inputs[1].members} if stage.asked else set(stage.members)
+            second = stage.inputs[1]
+            sure = {*stage.asked, *second.members} - ({*may_lack(plan, second)} - stage.asked)
+            sure = sure if stage.asked else set(stage.members)
             known = (far for member, far in lag.distances if far is not None and member in sure)
             far = min(known, default=0)
             for stream, later in needed(plan, number, lag.stream, 0).items():

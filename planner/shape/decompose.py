@@ -46,7 +46,9 @@ class Decomposition:
 
 
 @dataclass(frozen=True)
-class _Component:
+class Component:
+    """What can be an input of a stage: a stream, or the results of a stage."""
+
     members: tuple[int, ...]
     stage: int | None
 
@@ -61,7 +63,7 @@ def decompose(
     part of each. A class whose streams are joined already is an equality to check; inputs that no
     class links meet in a last stage without a key.
     """
-    components = [_Component((stream,), None) for stream in range(size) if stream not in left_out]
+    components = [Component((stream,), None) for stream in range(size) if stream not in left_out]
     remaining = {number: _without(each, left_out) for number, each in enumerate(classes)}
     remaining = {number: each for number, each in remaining.items() if each.parts}
     stages: list[DraftStage] = []
@@ -87,7 +89,7 @@ def decompose(
         )
         equalities += _unenforced(chosen, stage)
         stages.append(stage)
-        joined = _Component(tuple(sorted(stage.members)), len(stages) - 1)
+        joined = Component(tuple(sorted(stage.members)), len(stages) - 1)
         components = [each for place, each in enumerate(components) if place not in places]
         components = sorted([joined, *components], key=lambda each: (each.stage is None, each.members))
     if len(components) > 1:
@@ -96,18 +98,28 @@ def decompose(
     return Decomposition(tuple(stages), tuple(equalities))
 
 
-def joined_with(
-    draft: Decomposition, members: Sequence[int], item: int, classes: dict[int, EqualityClass]
-) -> Decomposition:
-    """Return stages with one more, which joins the results of the last one with another stream.
-
-    ``members`` are the streams of these, in their order there, ``classes`` those of its equalities.
-    """
-    inputs = (
-        _Component(tuple(members), len(draft.stages) - 1 if draft.stages else None),
-        _Component((item,), None),
+def followed(draft: Decomposition, others: Decomposition) -> Decomposition:
+    """Return stages, and after them others that know nothing of them."""
+    first = len(draft.stages)
+    moved = (
+        replace(
+            stage,
+            inputs=tuple(
+                each if each.stage is None else replace(each, stage=each.stage + first)
+                for each in stage.inputs
+            ),
+        )
+        for stage in others.stages
     )
-    numbers, owners = _composite(classes, inputs) if classes else ((), (members[0], item))
+    return Decomposition((*draft.stages, *moved), (*draft.equalities, *others.equalities))
+
+
+def joined_with(
+    draft: Decomposition, left: Component, right: Component, classes: dict[int, EqualityClass]
+) -> Decomposition:
+    """Return stages with one more, which joins two sides; ``classes`` are those of its equalities."""
+    inputs = left, right
+    numbers, owners = _composite(classes, inputs) if classes else ((), (left.members[0], right.members[0]))
     chosen = [classes[number] for number in numbers]
     keys = [_key(chosen, owner) for owner in owners]
     stage = DraftStage(
@@ -115,13 +127,16 @@ def joined_with(
         numbers,
     )
     verifiable = all(is_verifiable(each.type) for each in chosen)
-    equalities = [
-        (part, own)
-        for number, each in classes.items()
-        if (own := each.part(item)) is not None
-        for part in each.parts
-        if part is not own and not (number in numbers and part.stream == owners[0] and verifiable)
-    ]
+    equalities = []
+    for number, each in classes.items():
+        sides = [[part for part in each.parts if part.stream in side.members] for side in inputs]
+        if not all(sides):
+            continue
+        keyed = [each.part(owner) for owner in owners] if number in numbers else [None, None]
+        first, second = (one or parts[0] for one, parts in zip(keyed, sides, strict=True))
+        known = number in numbers and verifiable
+        equalities += [(part, second) for part in sides[0] if not (known and part is first)]
+        equalities += [(first, part) for part in sides[1] if part is not second]
     return Decomposition((*draft.stages, stage), (*draft.equalities, *equalities))
 
 
@@ -177,13 +192,13 @@ def _without(each: EqualityClass, left_out: Collection[int]) -> EqualityClass:
     return EqualityClass(each.type, tuple(part for part in each.parts if part.stream not in left_out))
 
 
-def _linked(each: EqualityClass, components: Sequence[_Component]) -> tuple[int, ...]:
+def _linked(each: EqualityClass, components: Sequence[Component]) -> tuple[int, ...]:
     streams = {part.stream for part in each.parts}
     return tuple(place for place, component in enumerate(components) if streams & set(component.members))
 
 
 def _best(
-    remaining: dict[int, EqualityClass], linked: dict[int, tuple[int, ...]], components: Sequence[_Component]
+    remaining: dict[int, EqualityClass], linked: dict[int, tuple[int, ...]], components: Sequence[Component]
 ) -> _Choice:
     """Return the inputs to join next, the classes of the key, and the stream of each input that has it.
 
@@ -204,7 +219,7 @@ def _best(
 
 
 def _composite(
-    group: dict[int, EqualityClass], inputs: Sequence[_Component]
+    group: dict[int, EqualityClass], inputs: Sequence[Component]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the most classes that one stream of every input has a part of each, and these streams.
 
@@ -222,9 +237,7 @@ def _composite(
     return best
 
 
-def _owner_choices(
-    group: dict[int, EqualityClass], inputs: Sequence[_Component]
-) -> Iterable[tuple[int, ...]]:
+def _owner_choices(group: dict[int, EqualityClass], inputs: Sequence[Component]) -> Iterable[tuple[int, ...]]:
     streams = {part.stream for each in group.values() for part in each.parts}
     options = [[stream for stream in each.members if stream in streams] for each in inputs]
     choices = islice(product(*options), _MAXIMUM_CHOICES)

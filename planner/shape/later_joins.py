@@ -1,13 +1,13 @@
 """The joins after the inner ones: how each becomes a stage of two inputs, and what that knows of its rows."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import permutations, product
 
 from wjoin.grammar import syntax
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.join_kinds import JoinKind
-from wjoin.grammar.join_tree import JoinTree, Link, arranged
+from wjoin.grammar.join_tree import BASE, JoinTree, Link, arranged
 from wjoin.grammar.spans import Span
 from wjoin.grammar.tokens import scan
 from wjoin.planner.bind.binding import BoundSelect
@@ -26,7 +26,7 @@ from wjoin.planner.conditions.readable import ReadCondition, Unread
 from wjoin.planner.plan.checks import Condition
 from wjoin.planner.plan.physical import Gate, Join, Retention, Stage
 from wjoin.planner.request import Planning
-from wjoin.planner.shape.decompose import Decomposition, joined_with
+from wjoin.planner.shape.decompose import Component, Decomposition, decompose, followed, joined_with
 from wjoin.planner.shape.join_keys import EqualityClass
 from wjoin.planner.shape.scans import ScanBuilder
 from wjoin.planner.shape.stages import CheckedLink, can_decide, check_of, equal_parts
@@ -42,12 +42,8 @@ from wjoin.planner.shape.tree_windows import (
 )
 from wjoin.planner.text.edits import Edit, apply_edits
 from wjoin.planner.text.literals import literal
-from wjoin.planner.text.scope import StreamColumn
 from wjoin.planner.windows.bounds import Windows, hull
 from wjoin.planner.windows.window_graph import Edge, WindowGraph, close, negative_cycle
-
-_BASE = -1
-"""The number of the inner joins that come first."""
 
 
 def arranged_tree(bound: BoundSelect, windows: TreeWindows, block: syntax.SelectBlock) -> JoinTree:
@@ -93,7 +89,8 @@ def _is_decided(conjunct: Conjunct, tree: JoinTree) -> bool:
 def _needed(conjunct: Conjunct, tree: JoinTree) -> frozenset[int]:
     """Return the streams of a condition that must have a row for it to be true."""
     streams = frozenset(streams_of(conjunct))
-    unsure = frozenset() if conjunct.on is None else streams & tree.missing(tree.place(conjunct.on))
+    before = 0 if conjunct.on is None else max(0, tree.number_of(conjunct.on))
+    unsure = streams & tree.missing(before)
     match conjunct:
         case Equality(left, right):
             unsure &= {side.stream for side in (left, right) if side.plain is None}
@@ -109,8 +106,8 @@ def _needed(conjunct: Conjunct, tree: JoinTree) -> frozenset[int]:
 
 def _refuse_unconnected(tree: JoinTree, windows: TreeWindows, span: Span, timeless: Collection[int]) -> None:
     """Raise WJ301 where no window links a join to what is there before it."""
-    for number in range(_BASE, len(tree.joins)):
-        if number != _BASE and tree.joins[number].item in timeless:
+    for number in range(tree.first, len(tree.joins)):
+        if number >= 0 and tree.joins[number].item in timeless:
             continue
         for alternative in windows.of_join(tree, number):
             counted = {each.stream for each in (*windows.given.counted, *rows_in(alternative))}
@@ -128,10 +125,10 @@ def _refuse_unconnected(tree: JoinTree, windows: TreeWindows, span: Span, timele
 
 def _apart(tree: JoinTree, number: int, pairs: Sequence[frozenset[int]]) -> tuple[int, int] | None:
     """Return two streams of a join that no bounds link, None where all are linked."""
-    if number != _BASE:
+    if number >= 0:
         join = tree.joins[number]
-        return None if any(join.item in pair for pair in pairs) else (join.left[0], join.item)
-    groups = [{stream} for stream in tree.base]
+        return None if any(map(join.crossed_by, pairs)) else (join.left[0], join.item)
+    groups = [{stream} for stream in tree.part(number)]
     for first, second in pairs:
         one, other = (next(each for each in groups if stream in each) for stream in (first, second))
         if one is not other:
@@ -182,42 +179,59 @@ def graph_of(graph: WindowGraph, tree: JoinTree) -> WindowGraph:
     (branch,) = graph.branches
     found = {}
     for pair in product(numbers, numbers):
-        joins = 1 + max(map(tree.place, pair))
-        found[pair] = closed(_edges(graph, *tree.there(pair, joins)), len(numbers))
+        joins = 1 + max(BASE, tree.meeting(pair))
+        found[pair] = closed(_edges(graph, tree, *tree.there(pair, joins)), len(numbers))
     bounds = Windows.of([[found[i, j].windows.between(i, j) for j in numbers] for i in numbers])
     paths = tuple(tuple(found[i, j].paths[i][j] for j in numbers) for i in numbers)
     branch = replace(branch, given=together(graph.joins), windows=bounds, paths=paths)
     return replace(graph, branches=(branch,), windows=bounds)
 
 
-def _edges(graph: WindowGraph, streams: Collection[int], matched: Collection[int]) -> tuple[Edge, ...]:
+def _edges(
+    graph: WindowGraph, tree: JoinTree, streams: Collection[int], matched: Collection[int]
+) -> tuple[Edge, ...]:
     """Return the bounds between some streams that some joins ask for."""
-    return tuple(
-        edge for number in sorted(matched) for edge in bounds_between(hull(graph.joins[number + 1]), streams)
-    )
+    asked = (hull(graph.joins[number - tree.first]) for number in sorted(matched))
+    return tuple(edge for windows in asked for edge in bounds_between(windows, streams))
 
 
 # Drafts ----------------------------------------------------------------------
 
 
-def of_base(tree: JoinTree, classes: Sequence[EqualityClass]) -> tuple[EqualityClass, ...]:
-    """Return equality classes, without the parts of those that later joins have."""
+def of_part(
+    tree: JoinTree, classes: Sequence[EqualityClass], number: int = BASE
+) -> tuple[EqualityClass, ...]:
+    """Return equality classes, without the parts of those that belong elsewhere than to a part."""
     return tuple(
-        each if tree.join_of(each.streams, None) == _BASE else EqualityClass(each.type, ())
+        each if tree.join_of(each.streams, None) == number else EqualityClass(each.type, ())
         for each in classes
     )
 
 
 def with_later_joins(draft: Decomposition, tree: JoinTree, classes: Sequence[EqualityClass]) -> Decomposition:
-    """Return a sequence of stages of the base with one for each later join."""
+    """Return a sequence of stages of the base with those of the other parts, and one for each later join."""
+    made = {frozenset(tree.base): len(draft.stages) - 1 if draft.stages else None}
+    streams = {stream for number in range(tree.first, len(tree.joins)) for stream in tree.known(number)}
+    for number in range(BASE - 1, tree.first - 1, -1):
+        part = tree.part(number)
+        alone = decompose(1 + max(streams), of_part(tree, classes, number), streams.difference(part))
+        draft = followed(draft, alone)
+        made[frozenset(part)] = len(draft.stages) - 1
     for number, join in enumerate(tree.staged.joins):
         asked = tree.there(join.asked, number)[0]
         # What has a row in all that meets orders the rows; of an ASOF JOIN what it goes by.
-        first = join.timed_by
-        members = sorted(join.left, key=lambda each: (each != first, each not in asked, each))
+        left, right = (
+            Component(tuple(sorted(side, key=_order(first, asked))), made.get(frozenset(side)))
+            for side, first in zip(join.sides, (join.timed_by, join.timed_to), strict=True)
+        )
         own = {n: each for n, each in enumerate(classes) if tree.join_of(each.streams, None) == number}
-        draft = joined_with(draft, members, join.item, own)
+        draft = joined_with(draft, left, right, own)
+        made[frozenset(join.shown)] = len(draft.stages) - 1
     return draft
+
+
+def _order(first: int | None, asked: Collection[int]) -> Callable[[int], tuple[bool, bool, int]]:
+    return lambda each: (each != first, each not in asked, each)
 
 
 # Stages ----------------------------------------------------------------------
@@ -240,15 +254,17 @@ def later_stages(
     several = _several(tree)
     first = len(stages) - len(tree.joins)
     graph = planning.graph
-    base = _windows(graph, tree, _BASE) if several else None
     made: list[Stage] = []
     for number, stage in enumerate(stages, -first):
         if not isinstance(stage, Join):
             raise AssertionError("the stages of a tree are joins")
         if number < 0:
-            own = tuple(_on(planning, _BASE)) if number == _BASE else ()
-            chosen = chosen_windows(graph, number) if number == _BASE else ()
-            made.append(replace(stage, windows=base, on=own, alternatives=chosen))
+            part = tree.place(stage.members[0])
+            whole = {*stage.members} == {*tree.part(part)}
+            own = tuple(_on(planning, part)) if whole else ()
+            chosen = chosen_windows(graph, tree, part) if whole else ()
+            windows = _windows(graph, tree, part) if several else None
+            made.append(replace(stage, windows=windows, on=own, alternatives=chosen))
             continue
         join = tree.joins[number]
         if planning.staged:
@@ -268,15 +284,15 @@ def later_stages(
             replace(
                 stage,
                 lags=tuple(_lags(graph, tree, number)),
-                alternatives=chosen_windows(graph, number),
+                alternatives=chosen_windows(graph, tree, number),
             )
         )
     return tuple(made)
 
 
-def chosen_windows(graph: WindowGraph, number: int) -> tuple[Windows, ...]:
+def chosen_windows(graph: WindowGraph, tree: JoinTree, number: int) -> tuple[Windows, ...]:
     """Return the windows of which what a join makes must be inside one; empty where there are no others."""
-    found = graph.joins[number + 1] if graph.joins else ()
+    found = graph.joins[number - tree.first] if graph.joins else ()
     return found if len(found) > 1 else ()
 
 
@@ -284,15 +300,16 @@ def _nearest(planning: Planning, number: int, stage: Join, scans: Sequence[ScanB
     """Return the stage of an ASOF JOIN. Raises WJ107 where rows of streams would wait for ever."""
     graph, tree = planning.graph, planning.bound.tree
     join = tree.joins[number]
-    by, second = join.timed_by or 0, planning.bound.sources[join.item]
-    if planning.streaming and _far(graph, tree, number, by, join.item) is None:
+    by, to = join.timed_by or 0, join.item if join.timed_to is None else join.timed_to
+    second = planning.bound.sources[to]
+    if planning.streaming and _far(graph, tree, number, by, to) is None:
         first = graph.names[by]
         message = f"no window limits how much later {second.name} may be, so rows of {first} wait for ever"
         help = f"add one: WINDOW ({first}, {second.name}) = …"
         raise WJoinError("WJ107", message, span=second.item.span, help=help)
-    columns = (StreamColumn(join.item, column) for column in second.relation.columns)
+    columns = (column for each in join.right for column in planning.bound.sources[each].columns)
     # Of several rows of an instant the least by all columns is taken.
-    tied = tuple((join.item, scans[join.item].needed_column(column)) for column in columns)
+    tied = tuple((each.stream, scans[each.stream].needed_column(each)) for each in columns)
     return replace(stage, kind=join.kind, nearest=join.nearest, tied=tied, timed_by=by)
 
 
@@ -303,11 +320,11 @@ def _windows(graph: WindowGraph, tree: JoinTree, number: int, streams: Collectio
     """
     size = len(graph.names)
     found = []
-    for each in graph.joins[number + 1]:
+    for each in graph.joins[number - tree.first]:
         edges = tuple(bounds_between(each, range(size)))
-        if number != _BASE:
+        if number >= 0:
             asked = {*tree.joins[number].asked, *named_in([edges]), *streams}
-            edges = (*edges, *_edges(graph, *tree.there(asked, number)))
+            edges = (*edges, *_edges(graph, tree, *tree.there(asked, number)))
         if not streams or not negative_cycle(edges, size):
             found.append(close(edges, size).windows)
     return hull(found) if found else Windows.of([[None] * size] * size)
@@ -316,14 +333,14 @@ def _windows(graph: WindowGraph, tree: JoinTree, number: int, streams: Collectio
 def _lags(graph: WindowGraph, tree: JoinTree, number: int) -> Iterator[Retention]:
     """Yield how far behind the streams that a join waits for a result of it may be, by its streams."""
     join = tree.joins[number]
-    if 0 in join.kind.preserved or join.kind.asof:
-        yield Retention(
-            join.item, tuple((member, _far(graph, tree, number, member, join.item)) for member in join.left)
-        )
-    if 1 in join.kind.preserved:
-        for other in join.left:
-            if (far := _far(graph, tree, number, join.item, other)) is not None:
-                yield Retention(other, ((join.item, far),))
+    asked = tree.there(join.asked, number)[0]
+    waiting = {*join.kind.preserved, *((0,) if join.kind.asof else ())}
+    for side in sorted(waiting):
+        members, others = join.sides[side], join.sides[1 - side]
+        for other in others:
+            far = tuple((member, _far(graph, tree, number, member, other)) for member in members)
+            if len(others) == 1 or (other in asked and side == 0) or any(each is not None for _, each in far):
+                yield Retention(other, far)
 
 
 def _far(graph: WindowGraph, tree: JoinTree, number: int, stream: int, other: int) -> int | None:
@@ -335,7 +352,7 @@ def _far(graph: WindowGraph, tree: JoinTree, number: int, stream: int, other: in
         return found
     # Rows of that stream meet none there, and may wait as others do.
     asked, size = tree.joins[number].asked, len(graph.names)
-    before = closed(_edges(graph, *tree.there({stream, *asked}, number)), size).windows
+    before = closed(_edges(graph, tree, *tree.there({stream, *asked}, number)), size).windows
     own = _windows(graph, tree, number)
     ways = [(before.between(stream, each), own.between(each, other)) for each in asked if each != other]
     return min((first + then for first, then in ways if first is not None and then is not None), default=None)
@@ -345,8 +362,12 @@ def _refuse_undecided(planning: Planning, number: int, late: Collection[frozense
     """Raise WJ107 for a join of streams whose equalities cannot find all partners. ``late``: as there."""
     bound, join = planning.bound, planning.bound.tree.joins[number]
     places = [bound.tree.join_of(each, None) for each in late]
-    # What has no partner on the right must be known before.
-    asked = [place for place in places if place == number or (place < number and 1 in join.kind.preserved)]
+    # What comes to it must be known before, where it tells what has no partner there.
+    asked = [
+        place
+        for place in places
+        if place == number or any(each is join and join.tells(side) for each, side in bound.tree.above(place))
+    ]
     if not asked:
         return
     equality = next(each.equality for each in planning.equalities if bound.join_of(each.equality) == asked[0])
@@ -372,20 +393,18 @@ def is_later(planning: Planning, condition: Residual) -> bool:
         return condition.on is None and not _is_decided(condition, bound.tree)
     if condition.on is None:
         return True
-    kinds = [each.kind for each in staged.joins]
     # What an inner join asks must be known before a later one tells what has no partner there.
-    return (number == _BASE or kinds[number] is JoinKind.INNER) and all(
-        1 not in kind.preserved for kind in kinds[number + 1 :]
-    )
+    return (number < 0 or staged.joins[number].kind is JoinKind.INNER) and not staged.is_told(number)
 
 
 def unmatched(tree: JoinTree) -> Iterator[Filter]:
     """Yield conditions by which no row meets another in joins whose windows let nothing match."""
     for number, each in enumerate(tree.joins):
         if each.empty:
-            sure = [stream for stream in each.left if stream not in tree.missing(number)]
-            ends = ((sure or each.left)[0], each.item)
-            yield from (Filter(ends[side], "false", on=each.item) for side in sorted(each.kind.preserved))
+            missing = tree.missing(number)
+            for side in sorted(each.kind.preserved):
+                sure = [stream for stream in each.sides[side] if stream not in missing]
+                yield Filter((sure or each.sides[side])[0], "false", on=each.on)
 
 
 def takes_part(tree: JoinTree, condition: Filter) -> bool:
@@ -395,10 +414,10 @@ def takes_part(tree: JoinTree, condition: Filter) -> bool:
 
 def meets_at(tree: JoinTree, condition: Filter) -> int | None:
     """Return the number of the join of which a condition on a stream says which rows meet; None of others."""
-    if condition.on is None or (number := tree.place(condition.on)) == _BASE:
+    if condition.on is None or (number := tree.number_of(condition.on)) < 0:
         return None
     join = tree.joins[number]
-    side = int(condition.stream == join.item)
+    side = int(condition.stream in join.right)
     # What is not there may satisfy it, too.
     return number if side in join.kind.preserved or condition.stream in tree.missing(number) else None
 
@@ -409,14 +428,15 @@ def meets_alone(tree: JoinTree, condition: Filter) -> bool:
 
 
 def _several(tree: JoinTree) -> bool:
-    return len(tree.base) + len(tree.joins) > 2
+    return bool(tree.joins) and len(tree.base) + len(tree.parts) + len(tree.joins) > 2
 
 
 def before_join(conjunct: Conjunct, tree: JoinTree) -> bool:
     """Return whether a condition of ON is on several streams before its join alone, which makes it a gate."""
     if conjunct.on is None or isinstance(conjunct, Filter) or conjunct.on in tree.static:
         return False
-    return tree.place(conjunct.on) > _BASE and conjunct.on not in streams_of(conjunct)
+    number = tree.number_of(conjunct.on)
+    return number >= 0 and not tree.joins[number].crossed_by(streams_of(conjunct))
 
 
 def _gates(planning: Planning, number: int, scans: Sequence[ScanBuilder]) -> Iterator[Gate]:
@@ -456,7 +476,7 @@ def _on(planning: Planning, number: int) -> Iterator[str]:
     Over tables that is all of ON, and what WHERE asks of streams of which each result has a row.
     """
     bound = planning.bound
-    if number != _BASE and bound.tree.joins[number].empty:
+    if number >= 0 and bound.tree.joins[number].empty:
         yield "false"
     for each in bound.conjuncts:
         after = each.on is None and (isinstance(each, Filter) or not _is_decided(each, bound.tree))

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
-from wjoin.grammar.join_tree import LaterJoin
+from wjoin.grammar.join_tree import JoinTree
 from wjoin.planner.conditions.conjuncts import ColumnComparison, Equality, Residual
 from wjoin.planner.plan.physical import StaticJoin
 from wjoin.planner.request import Planning
@@ -68,19 +68,19 @@ def tree_lookups(planning: Planning) -> tuple[Lookup, ...]:
                 *(with_values(each.text, planning.request.parameters) for each in others),
             ),
             join.kind,
-            _given_windows(planning.graph, join, number),
-            chosen_windows(planning.graph, number),
+            _given_windows(planning.graph, tree, number),
+            chosen_windows(planning.graph, tree, number),
         )
         found.append((made, tuple(columns)))
     return tuple(found)
 
 
-def _given_windows(graph: WindowGraph, join: LaterJoin, number: int) -> Windows | None:
+def _given_windows(graph: WindowGraph, tree: JoinTree, number: int) -> Windows | None:
     """Return the windows that are conditions of a join; None for all of the alternatives of two streams."""
     if graph.alternatives and not graph.joins:
         return None
-    numbers = range(len(graph.names))
-    given = hull(graph.joins[number + 1]) if graph.joins else graph.branches[0].given
+    numbers, join = range(len(graph.names)), tree.joins[number]
+    given = hull(graph.joins[number - tree.first]) if graph.joins else graph.branches[0].given
 
     def bound(first: int, second: int) -> int | None:
         pair = {first, second}

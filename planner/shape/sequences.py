@@ -12,7 +12,7 @@ from wjoin.planner.conditions.readable import Unread
 from wjoin.planner.request import Planning
 from wjoin.planner.shape.counted import rows_terms
 from wjoin.planner.shape.decompose import decompose, in_pairs
-from wjoin.planner.shape.later_joins import of_base, with_later_joins
+from wjoin.planner.shape.later_joins import of_part, with_later_joins
 
 
 def sequences(planning: Planning) -> Planning:
@@ -20,10 +20,11 @@ def sequences(planning: Planning) -> Planning:
     request, bound, classes = planning.request, planning.bound, planning.classes
     names, layouts = planning.graph.names, request.layouts
     # Which of the classes that link the same streams begins makes no difference.
-    own, later = of_base(bound.tree, classes), {each.item for each in bound.tree.joins}
+    own = of_part(bound.tree, classes)
     numbered = [(number, each) for number, each in enumerate(own) if each.parts]
     firsts = (None, *{each.streams: number for number, each in reversed(numbered)}.values())
-    apart = planning.static | later
+    apart = planning.static.union(*(side for each in bound.tree.joins for side in each.sides))
+    apart = apart.difference(bound.tree.base) if bound.tree.joins else planning.static
     bases = tuple(dict.fromkeys(decompose(len(names), own, apart, first=each) for each in firsts))
     whole = tuple(with_later_joins(each, bound.tree, classes) for each in bases)
     wished = wished_route(request.block, request.settings)

@@ -199,7 +199,7 @@ def _decided(first: KeyPart, second: KeyPart, planning: Planning) -> EqualParts 
     parts, tree = EqualParts(first, second), planning.bound.tree.staged
     number = tree.join_of(parts.streams, None)
     later = tree.joins[max(0, number) :]
-    ours = number >= 0 or any(1 in each.kind.preserved for each in later)
+    ours = number >= 0 or tree.is_told(number)
     ours = ours and (planning.streaming or any(each.kind.asof for each in later[:1]))
     return parts if ours and can_decide(parts) else None
 

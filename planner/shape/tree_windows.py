@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import chain, combinations, product
 
 from wjoin.grammar.errors import WJoinError
-from wjoin.grammar.join_tree import JoinTree
+from wjoin.grammar.join_tree import JoinTree, LaterJoin
 from wjoin.grammar.plurals import listed
 from wjoin.grammar.spans import Span
 from wjoin.planner.plan.physical import TimeKind
@@ -26,9 +26,6 @@ from wjoin.planner.windows.window_graph import (
     negative_cycle,
     without_included,
 )
-
-_BASE = -1
-"""The number of the inner joins that come first."""
 
 Alternative = tuple[Edge | RowsTerm, ...]
 """What a result keeps of an OR: bounds, and windows of rows."""
@@ -60,20 +57,18 @@ class TreeWindows:
 
     def of_join(self, tree: JoinTree, number: int) -> list[Alternative]:
         """Return the alternatives of a join, each with what all of them have. Raises WJ107."""
-        known = _known(tree, number)
-        bounds = [each for each in self.given.bounds if _belongs(ends(each), tree, number, known)]
-        choices = [each for each in self.given.choices if _belongs(named_in(each), tree, number, known)]
+        bounds = [each for each in self.given.bounds if _belongs(ends(each), tree, number)]
+        choices = [each for each in self.given.choices if _belongs(named_in(each), tree, number)]
         for alternative in chain(*choices):
             self._refuse_missing(tree, number, alternative)
         return [tuple(chain(bounds, *chosen)) for chosen in product(*choices)]
 
     def _refuse_missing(self, tree: JoinTree, number: int, alternative: Alternative) -> None:
         """Raise WJ107 for an alternative about a stream that need not be there where the others hold."""
-        if number == _BASE:
+        if number < 0:
             return
         join = tree.joins[number]
-        sure = tree.there(join.asked, number)[0] | {join.item}
-        loose = (named_in([alternative]) & tree.missing(number)) - sure
+        loose = (named_in([alternative]) & tree.missing(number)) - tree.there(join.asked, number)[0]
         if loose:
             name, own = self.names[min(loose)], self.names[join.item]
             message = (
@@ -85,10 +80,9 @@ class TreeWindows:
 
     def refuse_lost(self, tree: JoinTree) -> None:
         """Raise WJ107 for a choice that no join can make: its streams are never together."""
-        joins = range(_BASE, len(tree.joins))
         for choice in self.given.choices:
             named = named_in(choice)
-            if not any(_belongs(named, tree, number, _known(tree, number)) for number in joins):
+            if not named <= {*tree.known(tree.meeting(named))}:
                 names = listed([self.names[each] for each in sorted(named)])
                 message = f"windows with OR name {names}, which no join brings together"
                 remedy = "name only streams whose columns are still there"
@@ -102,7 +96,7 @@ class TreeWindows:
         size, left_out = len(self.names), 0
         found: list[tuple[Branch, ...]] = []
         joins = list(tree.joins)
-        for number in range(_BASE, len(joins)):
+        for number in range(tree.first, len(joins)):
             alternatives = self.of_join(tree, number)
             before = [self._before(tree, number, each, found) for each in alternatives]
             cycles = [
@@ -111,12 +105,12 @@ class TreeWindows:
             ]
             possible = [own for own, cycle in zip(alternatives, cycles, strict=True) if not cycle]
             left_out += len(alternatives) - len(possible) if possible else 0
-            if not possible and (number == _BASE or not joins[number].kind.alone):
+            if not possible and (number < 0 or not joins[number].kind.alone):
                 raise contradiction(cycles[0], self.names, self.kind)
             if not possible and joins[number].item not in tree.static:
                 # Nothing is looked for, so that nothing waits.
                 joins[number] = replace(joins[number], empty=True)
-                (item, other, span) = _link(alternatives[0], joins[number].item)
+                (item, other, span) = _link(alternatives[0], joins[number])
                 possible = [(Edge(item, other, 0, span), Edge(other, item, 0, span))]
             found.append(without_included([as_given(each, size) for each in possible or alternatives]))
         tree = replace(tree, joins=tuple(joins))
@@ -140,11 +134,11 @@ class TreeWindows:
         self, tree: JoinTree, number: int, own: Alternative, found: Sequence[Sequence[Branch]]
     ) -> Iterator[Edge]:
         """Yield the bounds that what meets in a join keeps already."""
-        if number == _BASE:
+        if number < 0:
             return
         streams, matched = tree.there(tree.joins[number].asked | named_in([own]), number)
         for each in sorted(matched):
-            for edge in bounds_between(hull([branch.given for branch in found[each + 1]]), streams):
+            for edge in bounds_between(hull([branch.given for branch in found[each - tree.first]]), streams):
                 yield replace(edge, span=self._spans.get(_key(edge), edge.span))
 
     @cached_property
@@ -200,14 +194,9 @@ def rows_in(terms: Alternative) -> tuple[RowsTerm, ...]:
     return tuple(dict.fromkeys(each for each in terms if isinstance(each, RowsTerm)))
 
 
-def _known(tree: JoinTree, number: int) -> frozenset[int]:
-    """Return the streams whose rows a join brings together."""
-    return frozenset(tree.base if number == _BASE else (*tree.joins[number].left, tree.joins[number].item))
-
-
-def _belongs(streams: frozenset[int], tree: JoinTree, number: int, known: frozenset[int]) -> bool:
+def _belongs(streams: frozenset[int], tree: JoinTree, number: int) -> bool:
     """Return whether bounds on some streams are those of a join."""
-    return streams <= known and max(map(tree.place, streams)) == number
+    return tree.meeting(streams) == number and streams <= {*tree.known(number)}
 
 
 def as_given(terms: Alternative, size: int) -> Branch:
@@ -236,8 +225,7 @@ def _tightest(bounds: Sequence[int | None]) -> int | None:
     return min((each for each in bounds if each is not None), default=None)
 
 
-def _link(terms: Alternative, item: int) -> tuple[int, int, Span]:
-    """Return an item, a stream that a bound links with it, and where that stands."""
-    own = next(each for each in edges_in(terms) if item in ends(each))
-    (other,) = ends(own) - {item}
-    return item, other, own.span
+def _link(terms: Alternative, join: LaterJoin) -> tuple[int, int, Span]:
+    """Return two streams of the sides of a join that a bound links, and where that stands."""
+    own = next(each for each in edges_in(terms) if join.crossed_by(ends(each)))
+    return own.source, own.target, own.span

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from wjoin.grammar.errors import WJoinError
@@ -327,7 +327,7 @@ def first_of(columns: Sequence[StreamColumn], sources: Sequence[ScopeItem]) -> s
 
 @dataclass(frozen=True)
 class UsingPair:
-    """Columns that a USING or NATURAL JOIN makes equal, and its place.
+    """Columns that a USING or NATURAL JOIN makes equal, its place, and the item in whose ON that would stand.
 
     ``left`` are several, of which the first that is not NULL counts, where a FULL JOIN has made them one.
     """
@@ -336,6 +336,7 @@ class UsingPair:
     right: StreamColumn
     span: Span
     natural: bool
+    on: int
 
 
 @dataclass(frozen=True)
@@ -349,61 +350,90 @@ class Visible:
 def visible_columns(
     text: str, sources: Sequence[ScopeItem], using: Collection[UsingColumns]
 ) -> tuple[tuple[Visible, ...], tuple[UsingPair, ...]]:
-    """Return what is visible once each source is joined, and the pairs that USING and NATURAL make equal.
+    """Return what the ON of each source's join sees, what all see, and the pairs that USING and NATURAL make.
 
     As in Spark, the columns of a USING come first, once, taken from the left side, in a RIGHT JOIN from the
     right one and in a FULL JOIN from that which is not NULL, and a join binds closer than a comma. Raises
-    WJ202 and WJ203.
+    WJ107, WJ202 and WJ203.
     """
-    before: list[StreamColumn] = []
-    group: list[StreamColumn] = []
-    pairs: list[UsingPair] = []
-    merged: dict[tuple[int, str], tuple[StreamColumn, ...]] = {}
-    found = []
-    hidden = {each.number for each in sources if each.item.kind.one_sided}
-    for source in sources:
-        group = [each for each in group if each.stream not in hidden]
-        if source.number and comma_between(text, sources[source.number - 1], source):
-            before, group = before + group, []
-        own, shared, lost = list(source.columns), [], []
-        for name, natural in _shared_names(source, group, using):
-            right = StreamColumn(source.number, find_column(source, name))
-            left = _left_side(name, natural, group, sources)
-            parts = merged.get(left.identity, (left,))
-            pairs.append(UsingPair(parts, right, name.span, natural))
-            own.remove(right)
-            lost.append(left)
-            shared.append(right if _is_taken(source) else left)
+    columns = _Columns(text, sources, using)
+    whole = columns.joined(0, len(sources))
+    merged = tuple(columns.merged.values())
+    seen = (columns.seen[each.number] for each in sources)
+    return tuple(Visible(tuple(each), merged) for each in (*seen, whole)), tuple(columns.pairs)
+
+
+@dataclass
+class _Columns:
+    """The columns of joins: ``seen`` by each ON, ``merged`` and ``pairs`` as in ``visible_columns``."""
+
+    text: str
+    sources: Sequence[ScopeItem]
+    using: Collection[UsingColumns]
+    seen: dict[int, list[StreamColumn]] = field(default_factory=dict)
+    pairs: list[UsingPair] = field(default_factory=list)
+    merged: dict[tuple[int, str], tuple[StreamColumn, ...]] = field(default_factory=dict)
+
+    def joined(self, start: int, stop: int) -> list[StreamColumn]:
+        """Return the columns of the joins of some sources that follow each other, in order."""
+        before: list[StreamColumn] = []
+        group = list(self.sources[start].columns)
+        self.seen.setdefault(start, group)
+        place = start + 1
+        while place < stop:
+            source = self.sources[place]
+            right = self.joined(place, place + source.item.joined)
+            if comma_between(self.text, self.sources[place - 1], source):
+                before, group = before + group, []
+            group = self._together(source, group, right)
+            self.seen[place] = before + group
+            if source.item.kind.one_sided:
+                group = [each for each in group if each not in right]
+            place += source.item.joined
+        return before + group
+
+    def _together(
+        self, source: ScopeItem, left: Sequence[StreamColumn], right: Sequence[StreamColumn]
+    ) -> list[StreamColumn]:
+        """Return the columns of two sides of the join that a source begins the right one of."""
+        shared, lost = [], []
+        for name, natural in _shared_names(source, left, right, self.using):
+            second = self._of_right(source, name, right, natural=natural)
+            first = _of_name(name, natural, left, self.sources, "no stream before the join has a column")
+            if second.identity in self.merged:
+                both = listed([self.sources[each.stream].name for each in self.merged[second.identity]])
+                message = f"a column that a FULL JOIN takes from {both} is compared by another join"
+                raise WJoinError("WJ107", message, span=name.span, help="compare one of them in ON")
+            parts = self.merged.get(first.identity, (first,))
+            self.pairs.append(UsingPair(parts, second, name.span, natural, source.number))
+            lost += [first, second]
+            shared.append(second if source.item.kind is JoinKind.RIGHT else first)
             if source.item.kind is JoinKind.FULL:
-                merged[left.identity] = (*parts, right)
-        others = [each for each in group if each not in lost]
-        group = [*shared, *own, *others] if source.item.turned else [*shared, *others, *own]
-        found.append(Visible(tuple(before + group), tuple(merged.values())))
-    return tuple(found), tuple(pairs)
+                self.merged[first.identity] = (*parts, second)
+        return [*shared, *(each for each in (*left, *right) if each not in lost)]
 
-
-def _is_taken(source: ScopeItem) -> bool:
-    """Return whether a column that a join makes one is that of its source: the left one but of RIGHT JOIN."""
-    kind, turned = source.item.kind, source.item.turned
-    return kind is JoinKind.RIGHT or (kind is JoinKind.INNER and turned)
+    def _of_right(
+        self, source: ScopeItem, name: Identifier, right: Sequence[StreamColumn], *, natural: bool
+    ) -> StreamColumn:
+        if source.item.joined == 1:
+            return StreamColumn(source.number, find_column(source, name))
+        return _of_name(name, natural, right, self.sources, "no stream of the right side has a column")
 
 
 def _shared_names(
-    source: ScopeItem, before: Sequence[StreamColumn], using: Collection[UsingColumns]
+    source: ScopeItem,
+    left: Sequence[StreamColumn],
+    right: Sequence[StreamColumn],
+    using: Collection[UsingColumns],
 ) -> Iterator[tuple[Identifier, bool]]:
-    """Yield the names of columns that a join of a source makes equal, and whether by NATURAL."""
+    """Yield the names of columns that the join of a source makes equal, and whether by NATURAL."""
     for clause in using:
         if clause.right == source.number:
             if clause.columns is not None:
                 yield from ((name, False) for name in clause.columns)
                 continue
-            left, right = (
-                [each.column.name for each in before],
-                [each.name for each in source.relation.columns],
-            )
-            first, second = (right, left) if source.item.turned else (left, right)
-            known = {name.lower() for name in second}
-            for name in dict.fromkeys(first):
+            known = {each.column.name.lower() for each in right}
+            for name in dict.fromkeys(each.column.name for each in left):
                 if name.lower() in known:
                     yield Identifier(name, span=clause.span), True
 
@@ -418,8 +448,12 @@ def comma_between(text: str, first: ScopeItem, second: ScopeItem) -> bool:
     return False
 
 
-def _left_side(
-    name: Identifier, natural: bool, visible: Sequence[StreamColumn], sources: Sequence[ScopeItem]
+def _of_name(
+    name: Identifier,
+    natural: bool,
+    visible: Sequence[StreamColumn],
+    sources: Sequence[ScopeItem],
+    unknown: str,
 ) -> StreamColumn:
     found = [each for each in visible if name.matches(each.column.name)]
     if len(found) == 1:
@@ -430,8 +464,7 @@ def _left_side(
         raise WJoinError("WJ203", message, span=name.span, help="write the join condition with ON")
     near = nearest(name.name, [each.column.name for each in visible])
     help = f"did you mean {near}?" if near else ""
-    message = f"no stream before the join has a column {name.name}"
-    raise WJoinError("WJ202", message, span=name.span, help=help)
+    raise WJoinError("WJ202", f"{unknown} {name.name}", span=name.span, help=help)
 
 
 def _no_column(source: ScopeItem, wanted: Identifier) -> WJoinError:

@@ -283,20 +283,20 @@ def test_conditions_of_an_on_and_of_where_are_kept_apart() -> None:
     [
         ("(A JOIN B ON p) LEFT JOIN (C) ON q", "A, INNER B ON p, LEFT OUTER C ON q"),
         ("((A))", "A"),
-        ("A LEFT JOIN (B JOIN C ON p) ON q", "B, INNER C ON p, RIGHT OUTER A ON q turned"),
+        ("A LEFT JOIN (B JOIN C ON p) ON q", "A, LEFT OUTER B ON q with 2, INNER C ON p"),
         (
             "A RIGHT JOIN (B JOIN (C FULL JOIN D ON p) ON q) ON r, ((SELECT 1) UNION SELECT 2) E",
-            "C, FULL OUTER D ON p, INNER B ON q turned, LEFT OUTER A ON r turned, INNER E",
+            "A, RIGHT OUTER B ON r with 3, INNER C ON q with 2, FULL OUTER D ON p, INNER E",
         ),
         (
             "(A JOIN B ON p) JOIN (C JOIN (SELECT 3) D ON q) ON r",
-            "A, INNER B ON p, INNER C, INNER D ON q ON r",
+            "A, INNER B ON p, INNER C ON r with 2, INNER D ON q",
         ),
         ("((SELECT 1) A JOIN B ON p) SEMI JOIN C ON q", "A, INNER B ON p, LEFT SEMI C ON q"),
     ],
 )
 def test_joins_in_parentheses(sources: str, items: str) -> None:
-    """One after the other; where they stand on the right side, with the sides exchanged."""
+    """One after the other, each with how many items its right side has."""
     text = f"SELECT * FROM {sources} WINDOW = 1"
     found = block(text)
     shown = []
@@ -304,7 +304,7 @@ def test_joins_in_parentheses(sources: str, items: str) -> None:
         name = each.alias.name if each.alias else each.parts[0].name
         on = "".join(f" ON {one.span.of(text)}" for one in found.conjuncts if one.on == number)
         kind = f"{each.kind.value} " if number else ""
-        shown.append(f"{kind}{name}{on}{' turned' if each.turned else ''}")
+        shown.append(f"{kind}{name}{on}{f' with {each.joined}' if each.joined > 1 else ''}")
     assert ", ".join(shown) == items
 
 

@@ -30,7 +30,7 @@ from wjoin.planner.plan.to_come import least_to_come
 from wjoin.planner.planning import PlannedSelect
 
 SECOND = 1_000_000
-NAMES = "ABCD"
+NAMES = "ABCDE"
 Row = tuple[int, int, int, int]
 """The number of a row, its event time in seconds, its key and its value."""
 
@@ -40,16 +40,13 @@ NEVER = "(false)"
 ABSENT = {"v >= 1)": None, "v IS NULL)": True, "k, 0)": 0}
 """How the columns are named that hold expressions, and what these are over NULLs."""
 
-MIRRORED = {"INNER": "INNER", "LEFT": "RIGHT", "RIGHT": "LEFT", "FULL": "FULL"}
-"""Joins by their words, and what they are with their sides exchanged."""
-
-Tuple = tuple[Row | None, ...]
-"""A row of each stream, None of one that has none."""
+Tuple = Mapping[int, Row]
+"""The rows of a result by their streams, nothing of one that has none."""
 
 
 @dataclass(frozen=True)
 class Term:
-    """What ON says of a stream before and the one that is joined: a window, and that their keys are equal."""
+    """What ON says of a stream before and one that is joined: a window, and that their keys are equal."""
 
     other: int
     low: int
@@ -58,22 +55,38 @@ class Term:
     equal: bool = True
     open: bool = False
     """Whether it has no window where there are others."""
+    own: int | None = None
+    """The stream that is joined, None for the first one of the right side."""
 
 
 @dataclass(frozen=True)
 class Said:
-    """A condition of ON: how it is written of streams and the one that is joined, and what it means.
+    """A condition of ON: how it is written of streams and one that is joined, and what it means.
 
-    ``before``: whether it is on streams before the join alone. What is missing is None.
+    ``before``: whether it is on streams of one side alone. What is missing is None. ``own``: as in a term.
     """
 
     streams: Sequence[int]
     written: str
     holds: Callable[..., bool]
     before: bool
+    own: int | None = None
 
-    def text(self, own: str) -> str:
-        return self.written.format(*(NAMES[each] for each in self.streams), own=own)
+    def text(self, number: int) -> str:
+        own = number if self.own is None else self.own
+        return self.written.format(*(NAMES[each] for each in self.streams), own=NAMES[own])
+
+    def is_true(self, rows: Tuple, number: int) -> bool:
+        first = [rows.get(each) for each in self.streams]
+        if self.before:
+            return self.holds(*first)
+        own = rows.get(number if self.own is None else self.own)
+        # Only what asks nothing of the row is true without it.
+        return (
+            self.holds(*first, own)
+            if own is not None
+            else self.written[1:].startswith("{0}.ts IS NULL") and not first[0]
+        )
 
 
 ALONE = (
@@ -112,14 +125,14 @@ class Bound:
         pair = f"({NAMES[self.first]}, {NAMES[self.second]})"
         return f"WINDOW {pair} BETWEEN {self.low} SECONDS AND {self.high} SECONDS"
 
-    def holds(self, rows: Mapping[int, Row | None]) -> bool:
-        first, second = rows[self.first], rows[self.second]
+    def holds(self, rows: Tuple) -> bool:
+        first, second = rows.get(self.first), rows.get(self.second)
         return first is not None and second is not None and self.low <= second[1] - first[1] <= self.high
 
 
 @dataclass(frozen=True)
 class Step:
-    """A join with one more stream."""
+    """A join with one more stream, or with what the joins ``right`` after that make."""
 
     kind: JoinKind
     terms: Sequence[Term]
@@ -128,8 +141,19 @@ class Step:
     """How the time of the stream of the first term and its own compare, of an ASOF JOIN."""
     choice: Sequence[Sequence[Bound]] = ()
     """Windows joined by OR: alternatives, each of windows joined by AND."""
-    turned: bool = False
-    """Whether it is written with its sides exchanged, with what is before it in parentheses."""
+    enclosed: bool = False
+    """Whether what is before it is in parentheses."""
+    right: Sequence["Step"] = ()
+
+    @property
+    def size(self) -> int:
+        """How many streams it joins."""
+        return 1 + sum(each.size for each in self.right)
+
+    @property
+    def plain(self) -> bool:
+        """Whether all that it joins are inner joins, without a choice of windows."""
+        return all(each.kind is JoinKind.INNER and not each.choice and each.plain for each in self.right)
 
     def near(self, time: int, own: int) -> tuple[int, int]:
         """Return by what a row is nearer than others: how far it is, and when."""
@@ -174,46 +198,59 @@ class Case:
     """After how many micro-batches without a row each stream is silent."""
 
     @property
+    def numbered(self) -> list[tuple[int, Step]]:
+        """All joins, each with its first stream."""
+        return list(_numbered(self.steps, 1))
+
+    @property
     def hidden(self) -> set[int]:
-        return {number for number, step in enumerate(self.steps, 1) if step.kind.one_sided}
+        joins = (range(number, number + step.size) for number, step in self.numbered if step.kind.one_sided)
+        return {stream for streams in joins for stream in streams}
 
     @property
     def text(self) -> str:
         shown = [n for n in range(len(self.delays)) if n not in self.hidden]
         listed = ", ".join(f"{NAMES[n]}.n AS {NAMES[n].lower()}" for n in shown)
-        items = [
-            f"{n} WATERMARK ts DELAY OF INTERVAL {d} SECONDS AS {n}"
-            for n, d in zip(NAMES, self.delays, strict=False)
-        ]
-        text, windows = items[0], []
-        for number, step in enumerate(self.steps, 1):
-            own = NAMES[number]
-            on = [f"{NAMES[each.other]}.k = {own}.k" for each in step.terms if each.equal]
-            on += [f"{NAMES[each.other]}.v <= {own}.v" for each in step.terms if each.compared]
-            on += [each.text(own) for each in step.said]
-            kind = step.kind.value.removesuffix(" OUTER")
-            first = f"{NAMES[step.terms[0].other]}.ts {step.match} {own}.ts"
-            match = (
-                f" MATCH_CONDITION ({'NEAREST' if step.match == 'NEAREST' else first})" if step.match else ""
-            )
-            said = f"{match} {on_of(*on)}"
-            if step.turned and kind in MIRRORED and number > 1:
-                text = f"{items[number]} {MIRRORED[kind]} JOIN ({text}){said}"
-            else:
-                text = f"{f'({text})' if step.turned else text} {kind} JOIN {items[number]}{said}"
-            windows += [
-                Bound(each.other, number, each.low, each.high).text
-                for each in step.terms
-                if not (step.choice and each.open)
-            ]
-            alternatives = [" AND ".join(bound.text for bound in each) for each in step.choice]
-            windows += [f"({' OR '.join(f'({each})' for each in alternatives)})"] if alternatives else []
+        windows = [window for number, step in self.numbered for window in self._windows(number, step)]
         windows += [each.text for each in self.counted]
-        return f"SELECT {listed} FROM {text} {' AND '.join(windows)}"
+        return f"SELECT {listed} FROM {self._joins(0, self.steps)} {' AND '.join(windows)}"
+
+    def _joins(self, first: int, steps: Sequence[Step]) -> str:
+        name = NAMES[first]
+        text = f"{name} WATERMARK ts DELAY OF INTERVAL {self.delays[first]} SECONDS AS {name}"
+        number = first + 1
+        for step in steps:
+            pairs = [
+                (NAMES[each.other], NAMES[number if each.own is None else each.own], each)
+                for each in step.terms
+            ]
+            on = [f"{other}.k = {own}.k" for other, own, each in pairs if each.equal]
+            on += [f"{other}.v <= {own}.v" for other, own, each in pairs if each.compared]
+            on += [each.text(number) for each in step.said]
+            kind = step.kind.value.removesuffix(" OUTER")
+            compared = f"{pairs[0][0]}.ts {step.match} {pairs[0][1]}.ts"
+            match = (
+                f" MATCH_CONDITION ({'NEAREST' if step.match == 'NEAREST' else compared})"
+                if step.match
+                else ""
+            )
+            right = self._joins(number, step.right)
+            right = f"({right})" if step.right else right
+            text = f"{f'({text})' if step.enclosed else text} {kind} JOIN {right}{match} {on_of(*on)}"
+            number += step.size
+        return text
+
+    def _windows(self, number: int, step: Step) -> Iterator[str]:
+        for each in step.terms:
+            if not (step.choice and each.open):
+                yield Bound(each.other, number if each.own is None else each.own, each.low, each.high).text
+        if step.choice:
+            alternatives = [" AND ".join(bound.text for bound in each) for each in step.choice]
+            yield f"({' OR '.join(f'({each})' for each in alternatives)})"
 
     def planned(self, kernel: str = "HW", *, streaming: bool = True) -> PlannedSelect:
         stream = replace(stream_of({"n": "bigint", "k": "bigint", "v": "bigint"}), streaming=streaming)
-        keyed = all(any(term.equal for term in step.terms) for step in self.steps)
+        keyed = all(any(term.equal for term in step.terms) for _, step in self.numbered)
         wished = {"ALGORITHM": kernel} if keyed or kernel not in KEYED else {}
         return plan_over(self.text, [stream] * len(self.delays), wished)
 
@@ -224,52 +261,81 @@ class Case:
         return replace(plan, streams=tuple(replace(each, idle_after=limit) for each, limit in pairs))
 
 
+def _numbered(steps: Sequence[Step], number: int) -> Iterator[tuple[int, Step]]:
+    for step in steps:
+        yield from _numbered(step.right, number + 1)
+        yield number, step
+        number += step.size
+
+
 @st.composite
-def conditions(draw: st.DrawFn, visible: Sequence[int]) -> Said:
-    kinds = (ALONE, JOINED, PAIRS) if len(visible) > 1 else (ALONE, JOINED)
-    kind = draw(st.sampled_from(kinds))
+def conditions(draw: st.DrawFn, left: Sequence[int], right: Sequence[int]) -> Said:
+    visible = draw(st.sampled_from([left, right])) if len(right) > 1 else left
+    kind = draw(st.sampled_from((ALONE, JOINED, PAIRS) if len(visible) > 1 else (ALONE, JOINED)))
     count = 2 if kind is PAIRS else 1
+    visible = left if kind is JOINED else visible
     streams = draw(st.lists(st.sampled_from(visible), min_size=count, max_size=count, unique=True))
-    return Said(streams, *draw(st.sampled_from(kind)), kind is not JOINED)
+    own = draw(st.sampled_from(right))
+    return Said(streams, *draw(st.sampled_from(kind)), kind is not JOINED, own)
 
 
 @st.composite
-def choices(draw: st.DrawFn, visible: Sequence[int], number: int) -> Sequence[Sequence[Bound]]:
-    """Return alternatives of a join, each with a window of its stream and perhaps one of others."""
+def choices(draw: st.DrawFn, left: Sequence[int], right: Sequence[int]) -> Sequence[Sequence[Bound]]:
+    """Return alternatives of a join, each with a window of its sides and perhaps one of others."""
     alternatives = []
     for _ in range(draw(st.integers(2, 3))):
         low = draw(st.sampled_from([-6, -2, 0, 4]))
-        bounds = [Bound(draw(st.sampled_from(visible)), number, low, low + draw(st.integers(-1, 6)))]
-        if len(visible) > 1 and draw(st.booleans()):
-            first, second = draw(st.permutations(visible))[:2]
+        first, own = draw(st.sampled_from(left)), draw(st.sampled_from(right))
+        bounds = [Bound(first, own, low, low + draw(st.integers(-1, 6)))]
+        if len(left) > 1 and draw(st.booleans()):
+            first, second = draw(st.permutations(left))[:2]
             bounds.append(Bound(first, second, draw(st.integers(-4, 0)), draw(st.integers(0, 4))))
         alternatives.append(bounds)
     return alternatives
 
 
 @st.composite
-def cases(draw: st.DrawFn, *, rows_counted: bool = False) -> Case:
-    count = draw(st.integers(2, 4))
+def joins(draw: st.DrawFn, first: int, count: int, *, nested: bool) -> tuple[list[Step], list[int]]:
+    """Return the joins of streams from a number on, so many, and those of which there are columns."""
     steps: list[Step] = []
-    visible = [0]
-    for number in range(1, count):
+    visible, number = [first], first + 1
+    while number < first + count:
+        left = first + count - number
+        size = draw(st.integers(1, left)) if nested else 1
+        inside, right = draw(joins(number, size, nested=nested))
         others = draw(st.lists(st.sampled_from(visible), min_size=1, max_size=2, unique=True))
         low = draw(st.sampled_from([-12, -4, -2, 0, 1, 5, 10]))
-        said = [draw(conditions(visible)) for _ in range(draw(st.integers(0, 2)))]
+        said = [draw(conditions(visible, right)) for _ in range(draw(st.integers(0, 2)))]
         wide = st.sampled_from([0, 1, 2, 3, 4, 5, 6, -3])
         opened = draw(st.booleans())
         terms = [
-            Term(each, low, low + draw(wide), draw(st.booleans()), draw(st.booleans()), opened)
+            Term(
+                each,
+                low,
+                low + draw(wide),
+                draw(st.booleans()),
+                draw(st.booleans()),
+                opened,
+                draw(st.sampled_from(right)),
+            )
             for each in others
         ]
         kind = draw(st.sampled_from(list(JoinKind)))
         # Of several streams it is not said which one NEAREST goes by.
         rules = [">=", ">", "<=", "<", *(["NEAREST"] if len(terms) == 1 else [])]
         match = draw(st.sampled_from(rules)) if kind.asof else ""
-        choice = draw(choices(visible, number)) if match != "NEAREST" and draw(st.booleans()) else ()
-        steps.append(Step(kind, terms, said, match, choice, draw(st.booleans())))
+        choice = draw(choices(visible, right)) if match != "NEAREST" and draw(st.booleans()) else ()
+        steps.append(Step(kind, terms, said, match, choice, draw(st.booleans()), inside))
         if not kind.one_sided:
-            visible.append(number)
+            visible += right
+        number += size
+    return steps, visible
+
+
+@st.composite
+def cases(draw: st.DrawFn, *, rows_counted: bool = False) -> Case:
+    count = draw(st.integers(2, 4 if rows_counted else 5))
+    steps, _ = draw(joins(0, count, nested=not rows_counted))
     numbers = iter(range(100_000))
 
     def rows(step: int) -> list[Row]:
@@ -352,18 +418,29 @@ class Oracle:
         )
 
     def _results(self) -> Iterator[tuple[Tuple, bool]]:
-        """Yield tuples of all joins, and whether each is decided."""
-        made: list[tuple[Tuple, bool]] = [((row,), True) for row in self.rows[0]]
-        for number, step in enumerate(self.case.steps, 1):
-            made = list(self._joined(made, number, step))
+        """Yield the rows of results of all joins, and whether each is decided."""
         shown = [n for n in range(len(self.case.delays)) if n not in self.case.hidden]
-        for each, decided in made:
-            yield tuple(each[n] for n in shown), decided
+        for each, decided in self._made(0, self.case.steps):
+            yield tuple(each.get(n) for n in shown), decided
+
+    def _made(self, first: int, steps: Sequence[Step]) -> list[tuple[Tuple, bool]]:
+        """Return what joins make that begin with a stream, and whether each is decided."""
+        made: list[tuple[Tuple, bool]] = [({first: row}, True) for row in self.rows[first]]
+        number = first + 1
+        for step in steps:
+            right = self._made(number, step.right)
+            made = list(self._joined(made, right, number, step))
+            number += step.size
+        return made
 
     def _joined(
-        self, left: Sequence[tuple[Tuple, bool]], number: int, step: Step
+        self,
+        left: Sequence[tuple[Tuple, bool]],
+        tuples: Sequence[tuple[Tuple, bool]],
+        number: int,
+        step: Step,
     ) -> Iterator[tuple[Tuple, bool]]:
-        kind, right = step.kind, self.rows[number]
+        kind, right = step.kind, [each for each, decided in tuples if decided]
         # What windows of rows count is known up to there.
         counted = [each.stream for each in self.case.counted if each.stream <= number]
         cap = min(map(self.mark, counted), default=float("inf"))
@@ -373,58 +450,61 @@ class Oracle:
         partners: set[int] = set()
         for each, before in left:
             decided = before and latest(each) < known
-            met = [row for row in right if decided and self._meet(each, row, step)]
-            met = [row for row in met if row[1] < known and self._inside(each, row, number)]
+            met = [row for row in right if decided and self._meet(each, row, number, step)]
+            met = [row for row in met if latest(row) < known and self._inside({**each, **row}, number)]
             if kind.asof:
-                by = each[step.terms[0].other]
-                met = sorted(met, key=lambda row: (step.near(by[1], row[1]), row[0]))[:1] if by else []
-                yield from (((*each, row), self.over) for row in met)
+                met = sorted(met, key=lambda row: self._far(each, row, number, step))[:1]
+                yield from (({**each, **row}, self.over) for row in met)
                 if kind.alone and not met:
-                    yield (*each, None), self.over
+                    yield each, self.over
                 continue
-            partners.update(row[0] for row in met)
+            partners.update(map(id, met))
             assert not (met and number in self.empty), self.case.text
             if kind.pairs:
-                yield from (((*each, row), True) for row in met)
+                yield from (({**each, **row}, True) for row in met)
             elif kind is JoinKind.SEMI and met:
-                yield (*each, None), True
+                yield each, True
             if 0 in kind.preserved and kind.alone and not met and before:
-                end = None if number in self.empty else self._left_ends(each, step)
-                ends = not (step.choice and end) and (end is None or end < min(self.mark(number), cap))
-                yield (*each, None), self.over or end is None or (decided and ends)
+                ends = {} if number in self.empty else self._left_ends(each, number, step)
+                passed = all(end < min(self.mark(stream), cap) for stream, end in ends.items())
+                yield each, self.over or not ends or (decided and passed and step.plain and not step.choice)
         for row in right if 1 in kind.preserved else ():
-            if row[0] not in partners:
-                yield (*[None] * number, row), self.over
+            if id(row) not in partners:
+                yield row, self.over
 
-    def _meet(self, each: Tuple, row: Row, step: Step) -> bool:
+    def _far(self, each: Tuple, row: Tuple, number: int, step: Step) -> tuple[object, ...]:
+        """Return by what a tuple is nearer than others, and of several of one instant the least."""
+        term, streams = step.terms[0], range(number, number + step.size)
+        own = number if term.own is None else term.own
+        columns = ((stream in row, row.get(stream, (0,))[0]) for stream in streams)
+        return (*step.near(each[term.other][1], row[own][1]), *columns)
+
+    def _meet(self, each: Tuple, row: Tuple, number: int, step: Step) -> bool:
         for term in step.terms:
-            other = each[term.other]
-            if other is None or (term.equal and other[2] != row[2]):
+            other, own = each.get(term.other), row.get(number if term.own is None else term.own)
+            if other is None or own is None or (term.equal and other[2] != own[2]):
                 return False
-            if not (step.choice and term.open) and not term.low <= row[1] - other[1] <= term.high:
+            if not (step.choice and term.open) and not term.low <= own[1] - other[1] <= term.high:
                 return False
-            if term.compared and other[3] > row[3]:
+            if term.compared and other[3] > own[3]:
                 return False
-        rows = {**dict(enumerate(each)), len(each): row}
+            if term is step.terms[0] and not step.compares(other[1], own[1]):
+                return False
+        rows = {**each, **row}
         if step.choice and not any(all(bound.holds(rows) for bound in one) for one in step.choice):
             return False
-        by = each[step.terms[0].other]
-        if by is None or not step.compares(by[1], row[1]):
-            return False
-        joined = (said for said in step.said if not said.before)
-        return self._may_meet(each, step) and all(
-            said.holds(*(each[n] for n in said.streams), row) for said in joined
-        )
+        return all(said.is_true(rows, number) for said in step.said)
 
-    def _may_meet(self, each: Tuple, step: Step) -> bool:
-        return all(said.holds(*(each[n] for n in said.streams)) for said in step.said if said.before)
+    def _may_meet(self, each: Tuple, number: int, step: Step) -> bool:
+        """Return whether conditions on what is there before a join alone are true."""
+        before = (said for said in step.said if said.before and max(said.streams) < number)
+        return all(said.is_true(each, number) for said in before)
 
-    def _inside(self, each: Tuple, row: Row, number: int) -> bool:
+    def _inside(self, whole: Tuple, number: int) -> bool:
         """Return whether a row that is joined to a tuple is inside the windows of rows of that join."""
-        whole = (*each, row)
         last = latest(whole)
         for term in self.case.counted:
-            own = whole[term.stream] if term.stream <= number else None
+            own = whole.get(term.stream)
             if own is None:
                 if term.stream > number or term.stream in self.case.hidden:
                     continue
@@ -438,25 +518,34 @@ class Oracle:
                 return False
         return True
 
-    def _left_ends(self, each: Tuple, step: Step) -> int | None:
-        """Return the latest time at which a partner of a tuple could come, None where none could."""
-        others = [each[term.other] for term in step.terms]
+    def _left_ends(self, each: Tuple, number: int, step: Step) -> dict[int, int]:
+        """Return by stream the latest time at which a row of a partner could come, none where none could."""
         asked = (
-            n.stream for n in self.case.counted if n.stream < len(each) and n.stream not in self.case.hidden
+            n.stream for n in self.case.counted if n.stream < number and n.stream not in self.case.hidden
         )
-        if (
-            any(each[n] is None for n in asked)
-            or any(other is None for other in others)
-            or not self._may_meet(each, step)
-        ):
-            return None
-        ends = [other[1] + term.high for other, term in zip(others, step.terms, strict=True) if other]
-        return min(ends)
+        others = [*asked, *(term.other for term in step.terms)]
+        if any(other not in each for other in others) or not self._may_meet(each, number, step):
+            return {}
+        found: dict[int, int] = {}
+        edges = []
+        for first, inside in _numbered(step.right, number + 1):
+            for term in inside.terms:
+                own = first if term.own is None else term.own
+                edges += [(term.other, own, term.high), (own, term.other, -term.low)]
+        for term in step.terms:
+            own, end = number if term.own is None else term.own, each[term.other][1] + term.high
+            found[own] = min(end, found.get(own, end))
+        for _ in range(step.size):
+            for source, target, far in edges:
+                if source in found:
+                    end = found[source] + far
+                    found[target] = min(end, found.get(target, end))
+        return found
 
 
 def latest(each: Tuple) -> int:
     """Return the latest time of the rows of a tuple."""
-    return max(row[1] for row in each if row is not None)
+    return max(row[1] for row in each.values())
 
 
 def found_in(
@@ -532,11 +621,12 @@ def check(case: Case, partitions: int = 1, stretch: int = STRETCH_BYTES) -> None
         return
     shown = [n for n in range(len(case.delays)) if n not in case.hidden]
     workers = LocalWorkers(plan, partitions, stretch, absent=absent(plan))
-    oracle = Oracle(case, {each.item for each in joins if each.empty})
+    oracle = Oracle(case, {each.on for each in joins if each.empty})
     for worker in (each for stage in workers._stages for each in stage):
         worker.store = Stamped()
     exact = all(
-        1 not in each.kind.preserved and not each.kind.asof and not each.choice for each in case.steps
+        1 not in each.kind.preserved and not each.kind.asof and not each.choice and each.plain
+        for _, each in case.numbered
     )
     # An inner join may be made before those that it follows, which then wait for what it counts.
     later = dropwhile(lambda step: step.kind is JoinKind.INNER, case.steps)

@@ -230,6 +230,81 @@ STATEMENTS = {
             LEFT JOIN (two B JOIN three C ON B.k = C.k AND B.j = C.j AND {BC_ON})
             ON A.k = B.k AND {AB_ON}""",
     ),
+    # Both sides are joins.
+    "bushy": (
+        f"""SELECT A.n AS a, B.n AS b, C.n AS c, D.s FROM (one A JOIN two B ON A.k = B.k AND A.j = B.j)
+            LEFT JOIN (three C JOIN one D ON C.k = D.k AND C.j = D.j) ON A.k = C.k AND B.s = D.s AND C.v > A.v
+            {AB} AND {AC} AND WINDOW (C, D) = 3""",
+        f"""SELECT A.n, B.n, C.n, D.s FROM (one A JOIN two B ON A.k = B.k AND A.j = B.j AND {AB_ON})
+            LEFT JOIN (three C JOIN one D ON C.k = D.k AND C.j = D.j AND abs(C.n - D.n) <= 3)
+            ON A.k = C.k AND B.s = D.s AND C.v > A.v AND {AC_ON}""",
+    ),
+    "bushy full": (
+        f"""SELECT A.n AS a, B.n AS b, C.n AS c, D.n AS d FROM (one A LEFT JOIN two B ON A.k = B.k AND A.j = B.j)
+            FULL JOIN (three C LEFT JOIN one D ON C.k = D.k AND C.j = D.j) ON A.k = C.k AND A.s = C.s
+            AND (D.v > 3 OR D.v IS NULL) {AB} AND {AC} AND WINDOW (C, D) = 3""",
+        f"""SELECT A.n, B.n, C.n, D.n FROM (one A LEFT JOIN two B ON A.k = B.k AND A.j = B.j AND {AB_ON})
+            FULL JOIN (three C LEFT JOIN one D ON C.k = D.k AND C.j = D.j AND abs(C.n - D.n) <= 3)
+            ON A.k = C.k AND A.s = C.s AND (D.v > 3 OR D.v IS NULL) AND {AC_ON}""",
+    ),
+    "right of three": (
+        f"""SELECT A.n AS a, B.n AS b, C.n AS c, D.n AS d FROM one A
+            LEFT JOIN (two B JOIN three C ON B.k = C.k AND B.j = C.j JOIN one D ON C.k = D.k AND C.j = D.j)
+            ON A.k = B.k AND A.v < D.v {AB} AND {BC} AND WINDOW (C, D) = 3""",
+        f"""SELECT A.n, B.n, C.n, D.n FROM one A
+            LEFT JOIN (two B JOIN three C ON B.k = C.k AND B.j = C.j AND {BC_ON}
+                JOIN one D ON C.k = D.k AND C.j = D.j AND abs(C.n - D.n) <= 3)
+            ON A.k = B.k AND A.v < D.v AND {AB_ON}""",
+    ),
+    "nested left": (
+        f"""SELECT A.n AS a, B.n AS b, C.n AS c FROM one A
+            LEFT JOIN (two B LEFT JOIN three C ON B.k = C.k AND B.v < 6) ON A.k = B.k AND A.j = B.j
+            AND coalesce(C.v, 4) > 3 {AB} AND {BC}""",
+        f"""SELECT A.n, B.n, C.n FROM one A
+            LEFT JOIN (two B LEFT JOIN three C ON B.k = C.k AND B.v < 6 AND {BC_ON}) ON A.k = B.k AND A.j = B.j
+            AND coalesce(C.v, 4) > 3 AND {AB_ON}""",
+    ),
+    "nested anti": (
+        f"""SELECT A.n AS a, B.n AS b FROM one A
+            LEFT JOIN (two B ANTI JOIN three C ON B.k = C.k AND B.j = C.j) ON A.k = B.k AND A.j = B.j
+            {AB} AND {BC}""",
+        f"""SELECT A.n, B.n FROM one A LEFT JOIN (SELECT * FROM two B WHERE NOT EXISTS
+            (SELECT * FROM three C WHERE B.k = C.k AND B.j = C.j AND {BC_ON})) B
+            ON A.k = B.k AND A.j = B.j AND {AB_ON}""",
+    ),
+    # A row without a pair of B and C, and one with one.
+    "without pairs": (
+        f"""SELECT A.n AS a, A.s FROM one A ANTI JOIN (two B JOIN three C ON B.k = C.k AND B.j = C.j)
+            ON A.k = B.k AND A.s = C.s AND A.v > 1 {AB} AND {BC}""",
+        f"""SELECT A.n, A.s FROM one A WHERE NOT EXISTS
+            (SELECT * FROM two B JOIN three C ON B.k = C.k AND B.j = C.j AND {BC_ON}
+             WHERE A.k = B.k AND A.s = C.s AND A.v > 1 AND {AB_ON})""",
+    ),
+    "with pairs": (
+        f"""SELECT A.n AS a, D.n AS d FROM one A SEMI JOIN (two B LEFT JOIN three C ON B.k = C.k AND B.j = C.j)
+            ON A.k = B.k AND A.j = B.j AND (C.v IS NULL OR C.v > A.v)
+            LEFT JOIN three D ON A.k = D.k AND A.j = D.j {AB} AND {BC} AND WINDOW (A, D) = 3""",
+        f"""SELECT A.n, D.n FROM (SELECT * FROM one A WHERE EXISTS
+            (SELECT * FROM two B LEFT JOIN three C ON B.k = C.k AND B.j = C.j AND {BC_ON}
+             WHERE A.k = B.k AND A.j = B.j AND (C.v IS NULL OR C.v > A.v) AND {AB_ON})) A
+            LEFT JOIN three D ON A.k = D.k AND A.j = D.j AND abs(A.n - D.n) <= 3""",
+    ),
+    "asof of pairs": (
+        f"""SELECT A.n AS a, B.n AS b, C.n AS c, C.s FROM one A
+            LEFT ASOF JOIN (two B JOIN three C ON B.k = C.k AND B.j = C.j) MATCH_CONDITION (A.n >= C.n)
+            ON A.k = B.k AND A.v > 1 WINDOW (A, C) = 6 AND {BC}""",
+        f"""SELECT A.n, X.b, X.c, X.s FROM one A LEFT JOIN LATERAL
+            (SELECT B.n AS b, C.n AS c, C.s FROM two B JOIN three C ON B.k = C.k AND B.j = C.j AND {BC_ON}
+             WHERE A.k = B.k AND A.v > 1 AND A.n - C.n BETWEEN 0 AND 6
+             ORDER BY C.n DESC, B.k NULLS FIRST, B.j, B.n, B.v NULLS FIRST, B.s,
+               C.k NULLS FIRST, C.j, C.v NULLS FIRST, C.s LIMIT 1) X ON true""",
+    ),
+    "comma": (
+        f"""SELECT A.n AS a, B.n AS b, C.n AS c FROM one A, two B RIGHT JOIN three C ON B.k = C.k AND B.j = C.j
+            {BC} AND {AC} WHERE A.k = C.k AND A.j = C.j""",
+        f"""SELECT A.n, B.n, C.n FROM one A JOIN (two B RIGHT JOIN three C ON B.k = C.k AND B.j = C.j AND {BC_ON})
+            ON A.k = C.k AND A.j = C.j AND {AC_ON}""",
+    ),
     "four": (
         f"""SELECT A.n AS a, B.n AS b, C.n AS c, D.s FROM one A LEFT JOIN two B ON A.k = B.k AND A.j = B.j
             LEFT JOIN three C ON A.k = C.k AND A.j = C.j LEFT JOIN one D ON B.k = D.k AND C.k = D.k

@@ -1,2 +1,0 @@
-SELECT * FROM (A JOIN B ON A.id = B.id) LEFT JOIN (C JOIN D ON C.id = D.id) ON A.id = C.id
-WINDOW = 5 SECONDS
