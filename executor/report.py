@@ -86,6 +86,8 @@ COUNTERS = (
     Counter("kept_bytes", Scope.STREAM),
     # The greatest event time.
     Counter("seen", Scope.STREAM, Fold.MAX),
+    # The least event time of the rows that windows of rows still have, where none in time ends that.
+    Counter("kept_from", Scope.STREAM, Fold.MIN),
     # The clock of the micro-batch, and since when a stream is silent by it, in microseconds.
     Counter("clock", Scope.STREAM, Fold.MAX),
     Counter("silent", Scope.STREAM, Fold.MAX),

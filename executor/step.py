@@ -23,7 +23,7 @@ from wjoin.executor.made import Made, Maker
 from wjoin.executor.multiway import MultiwayJoin
 from wjoin.executor.new_rows import Entrance, NewRows
 from wjoin.executor.partners import KeptPartners, Partners, preserved_inputs
-from wjoin.executor.report import Report
+from wjoin.executor.report import NOTHING_SEEN, Report
 from wjoin.executor.silence import count_silent, progressed
 from wjoin.executor.spool import Spool
 from wjoin.executor.state.kept_rows import Keeper, least_times, live, settled
@@ -38,7 +38,7 @@ from wjoin.executor.state.slices import (
 )
 from wjoin.executor.state.writing import Writing
 from wjoin.executor.stretches import STRETCH_BYTES, stretches
-from wjoin.executor.uncounted import CountedTables, uncounted
+from wjoin.executor.uncounted import CountedTables, kept_from, uncounted
 from wjoin.executor.waits import Load, MicroBatch, Waits
 from wjoin.parts.kernels.adaptive import Meeting, preferred
 from wjoin.parts.kernels.registry import KERNELS
@@ -294,6 +294,9 @@ class StageLogic:
         for each in waits:
             after = each.kept(after)
         count_state(self.stage, manifest, after, counts)
+        marks = least_times(self.plan, self.number, batch.seen)
+        for stream, first in kept_from(self.plan, self.number, after.counted, marks).items():
+            counts.of(stream).add("kept_from", NOTHING_SEEN if first is None else first)
         count_silent(self.plan, self.stage, after, arrivals.clock, counts)
         yield after
 

@@ -7,6 +7,7 @@ that have come there. None of its rows is kept in the state.
 
 from wjoin.planner.catalog import Relation, SiteFacts
 from wjoin.planner.plan.block_columns import quoted, stored_column, time_name
+from wjoin.planner.plan.edges import held_for
 from wjoin.planner.plan.physical import Join, Method, PhysicalPlan, Shipping, StageEdge, StreamScan
 from wjoin.planner.shape.join_keys import EXACT
 
@@ -51,6 +52,10 @@ def held_refusal(plan: PhysicalPlan, stream: int, relation: Relation) -> str:
         return f"{stage.kind.words} looks for its rows later than they come"
     if stage.asked:
         return f"{plan.kind.words} is one of several joins"
+    if any(each.stream == stream for each in plan.counted):
+        return "a window of rows counts each of its rows"
+    if held_for(plan, entrance):
+        return f"rows of {plan.kind.words} wait until windows of rows are known"
     if scan.filters:
         return "Spark evaluates its filters"
     if scan.late:

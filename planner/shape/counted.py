@@ -25,10 +25,6 @@ def refuse_uncounted(planning: Planning) -> None:
         reason = f"of tables beside {bound.tree.kind.words}"
         raise _refused(terms[0], reason, "make that join in a statement that reads this one's results")
     for each in bound.sources:
-        if each.relation.site is not None:
-            raise _refused(
-                terms[0], f"with {each.name}, a stream at a site", "read it from where all of it is"
-            )
         if each.number in planning.static and bound.times[each.number] is not None:
             remedy = "join it in a statement that reads this one's results"
             raise _refused(terms[0], f"beside {each.name}, a table with an event time", remedy)

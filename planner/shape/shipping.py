@@ -47,6 +47,8 @@ def _with_site(plan: PhysicalPlan, stream: int, relation: Relation) -> StreamSca
     used = {number for stage in plan.stages for owner, number in operands(plan, stage) if owner == stream}
     named = _words([scan.event_time, *scan.filters, *scan.meets])
     named |= _words(expression for code in scan.codes for expression in code.expressions)
+    # Of each row it is told whether it begins a window of rows anew.
+    named |= _words(window.condition for window in plan.counted if window.stream == stream)
     # Late rows go to their sink with all columns.
     named |= _words(column.expression for column in scan.late)
     kept = [

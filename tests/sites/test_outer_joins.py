@@ -4,7 +4,7 @@ import random
 import re
 import urllib.request
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -131,6 +131,7 @@ class AtSite:
     step: int = 0
     rows: int = 0
     width: int = 40
+    statements: Mapping[str, tuple[str, str]] = field(default_factory=lambda: STATEMENTS)
 
     def arrive(self, *, end: bool = False) -> None:
         """Have rows come that are less out of order than their delay, or one that decides all."""
@@ -173,7 +174,7 @@ class AtSite:
                 OPTIONS (maxRowsPerTrigger '37') WATERMARK n DELAY OF 40""")
         script = "; ".join(
             f"""CREATE OR REPLACE SINK {name} USING parquet OPTIONS (path '{self.root}/{folder}{name}_out');
-            INSERT INTO {name} {STATEMENTS[name][0].format(hint=f"/*+ {hint} */" if hint else "")}"""
+            INSERT INTO {name} {self.statements[name][0].format(hint=f"/*+ {hint} */" if hint else "")}"""
             for name in names
         )
         self.session.run_script(
@@ -186,7 +187,7 @@ class AtSite:
         return Counter(tuple(row) for row in rows if "end" not in row)
 
     def expected(self, name: str) -> Counter[tuple[object, ...]]:
-        return Counter(self.oracle.execute(STATEMENTS[name][1]).fetchall())
+        return Counter(self.oracle.execute(self.statements[name][1]).fetchall())
 
     def sent(self, stream: str) -> dict[str, float]:
         """Return the bytes that the site has sent of a stream, by kind."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from wjoin.executor.report import NOTHING_SEEN
+from wjoin.executor.report import NOTHING_FIRST, NOTHING_SEEN
 from wjoin.executor.spark.observe import COUNTS, PREFIX
 from wjoin.measured.layers import LAYERS
 from wjoin.planner.cost.shedding import Estimate, estimated
@@ -68,7 +68,8 @@ class Done:
     After the last one: ``state_rows`` are kept (those of an input of several streams at its first);
     ``spark_state_rows`` and ``spark_state_bytes`` are in the state of Spark's own operators. ``watermarks``
     and ``seen``, the greatest event time: microseconds, or the event time's own unit; a stream that has sent
-    nothing has none.
+    nothing has none. ``kept_from`` is the least event time of the rows that windows of rows still have of a
+    stream, where no window in time ends that.
     """
 
     seconds: float = 0.0
@@ -96,6 +97,7 @@ class Done:
     spark_state_bytes: int = 0
     watermarks: Counts = field(default_factory=dict)
     seen: Counts = field(default_factory=dict)
+    kept_from: Counts = field(default_factory=dict)
 
     @property
     def results_lost(self) -> tuple[float, float, float]:
@@ -108,7 +110,7 @@ class Done:
         return {name: getattr(self, name) for name in names}
 
 
-OF_JOINS = ("state_rows", "state_bytes", "watermarks", "seen")
+OF_JOINS = ("state_rows", "state_bytes", "watermarks", "seen", "kept_from")
 """What W-joins tell of how things stand."""
 
 
@@ -245,6 +247,7 @@ def read(progress: Any) -> Progress:
     # The values in the state of a W-join are no rows.
     own = [each for each in operators if not each["operatorName"].startswith(_JOIN_OPERATOR)]
     seen, furthest = (_known(totals.get(name, {})) for name in ("seen", "furthest"))
+    kept_from = {alias: time for alias, time in totals.get("kept_from", {}).items() if time < NOTHING_FIRST}
     found = [_estimate(each) for each in of_joins.values()]
     return Progress(
         query=body.get("name") or str(body.get("id")),
@@ -265,6 +268,7 @@ def read(progress: Any) -> Progress:
         ahead=totals.get("ahead", {}),
         furthest=furthest,
         seen=seen,
+        kept_from=_known(kept_from),
         stages=dict(sorted(stages.items())),
         parts=dict(body.get("durationMs", {})),
         layers={name: layers[name] for name in LAYERS if layers[name]},
@@ -297,7 +301,9 @@ def _add(totals: dict[str, dict[str, int]], values: Mapping[str, int | None]) ->
         count, _, alias = key.partition(":")
         if alias and value is not None:
             by_alias = totals.setdefault(count, {})
-            if count in _GREATEST:
+            if count == "kept_from":
+                by_alias[alias] = min(value, by_alias.get(alias, value))
+            elif count in _GREATEST:
                 by_alias[alias] = max(value, by_alias.get(alias, value))
             else:
                 by_alias[alias] = by_alias.get(alias, 0) + value

@@ -72,12 +72,27 @@ def keep_all(spark: SparkSession, query: str, numbers: Iterable[int]) -> None:
         leases.begin(query, numbers)
 
 
-def horizon(plan: PhysicalPlan, stream: int, watermarks: Mapping[str, int]) -> int | None:
+def horizon(
+    plan: PhysicalPlan, stream: int, watermarks: Mapping[str, int], kept_from: Mapping[str, int]
+) -> int | None:
     """Return the least event time of the rows of a stream that may still be in a result, None for all.
 
-    A row is kept until the watermark of each other stream has passed what its window to that allows.
+    A row is kept until the watermark of each other stream has passed what its window to that allows. What
+    windows of rows count waits until the watermarks of their streams have passed it, with all its rows.
+    Where no window in time ends that, ``kept_from`` says which rows those have: as ``Progress`` does.
     """
-    found = []
+    ended = _ended(plan, stream, watermarks)
+    return kept_from.get(plan.streams[stream].alias) if ended is None else ended
+
+
+def _ended(plan: PhysicalPlan, stream: int, watermarks: Mapping[str, int]) -> int | None:
+    """Return before which time windows in time have ended for rows of a stream, None where they have not."""
+    counted = [watermarks.get(plan.streams[each.stream].alias) for each in plan.counted]
+    known = [mark for mark in counted if mark is not None]
+    if len(known) < len(counted):
+        return None
+    watermarks = {alias: min(mark, *known) for alias, mark in watermarks.items()} if known else watermarks
+    found: list[int | None] = [*known]
     for other in plan.staged:
         if other == stream:
             continue
@@ -249,7 +264,11 @@ def _needs(
     found = {}
     for stream, site in join.sites.items():
         name = _consumer(*who, join.plan.streams[stream].alias)
-        floor = None if stream in join.undated else horizon(join.plan, stream, progress.watermarks)
+        floor = (
+            None
+            if stream in join.undated
+            else horizon(join.plan, stream, progress.watermarks, progress.kept_from)
+        )
         for address, lineage in zip(site.addresses, site.lineages, strict=True):
             if lineage in reached:
                 found[name, lineage] = _Need(address, site.stream, reached[lineage], floor)
