@@ -142,3 +142,7 @@ class Types(Protocol):
     def fails_on_overflow(self) -> bool:
         """Return whether a sum of whole numbers that is too large is an error, and not another number."""
         ...
+
+    def time_zone(self) -> str:
+        """Return the session's time zone."""
+        ...

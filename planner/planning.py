@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from wjoin.grammar.canonical import canonical
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import SelectBlock
-from wjoin.planner.bind.binding import BoundSelect, bind, static_relations
+from wjoin.planner.bind.binding import BoundSelect, TimeReading, bind, static_relations
 from wjoin.planner.bind.match_condition import match_bounds
 from wjoin.planner.bind.outer_joins import about_exists
 from wjoin.planner.bind.select_list import ResultColumn
@@ -24,10 +24,11 @@ from wjoin.planner.cost.semijoin import Shipments
 from wjoin.planner.cost.stream_statistics import StreamStatistics, band_share
 from wjoin.planner.plan.physical import Method, Output, PhysicalPlan
 from wjoin.planner.plan.validate import validate
-from wjoin.planner.request import Planning, Request
+from wjoin.planner.request import NoWindows, Planning, Request
 from wjoin.planner.shape.counted import refuse_uncounted
 from wjoin.planner.shape.join_keys import EqualityClass, can_be_key, equality_classes, typed
 from wjoin.planner.shape.later_joins import arranged_tree, before_join, graph_of, unmatched
+from wjoin.planner.shape.said_windows import refuse_unbounded, said_choices, said_edges
 from wjoin.planner.shape.sequences import sequences
 from wjoin.planner.shape.shape import LaterCondition
 from wjoin.planner.shape.shapes import shapes, with_hops
@@ -90,7 +91,8 @@ class PlannedSelect:
 def plan_select(request: Request) -> PlannedSelect:
     """Plan one block.
 
-    Blocks inside this one must have been planned and spliced before. Raises WJoinError placed in its text.
+    Blocks inside this one must have been planned and spliced before. Raises WJoinError placed in its text,
+    and NoWindows for one without a window clause whose conditions say nothing of event times.
     """
     try:
         planning = _bound(request)
@@ -107,22 +109,51 @@ def plan_select(request: Request) -> PlannedSelect:
         raise about_exists(error, request.block).within(request.text) from None
 
 
+def has_windows(request: Request) -> bool:
+    """Return whether the conditions of a block without a window clause are windows.
+
+    Raises as plan_select where they leave two streams unbounded, or where nothing can meet.
+    """
+    try:
+        _bound(request)
+    except NoWindows:
+        return False
+    except WJoinError as error:
+        raise error if error.text is not None else error.within(request.text) from None
+    return True
+
+
 def _bound(request: Request) -> Planning:
     """Return a block with the columns of its names, the window graph, and what its conditions mean."""
     block, relations = request.block, request.relations
+    types = request.types
+    reading = (
+        TimeReading(types.time_zone(), not types.fails_on_overflow(), request.dated)
+        if request.from_where
+        else None
+    )
     bound = bind(
-        request.text, block, relations, request.parameters, request.predicates, request.layouts.written
+        request.text,
+        block,
+        relations,
+        request.parameters,
+        request.predicates,
+        request.layouts.written,
+        reading,
     )
     timeless = frozenset(number for number, time in enumerate(bound.times) if time is None)
     static = static_relations(bound.sources, bound.times)
     names = [source.name for source in bound.sources]
     kind = next(time.kind for time in bound.times if time is not None)
+    if request.dated is not None and not bound.said:
+        raise NoWindows
     if bound.tree.joins:
         given = given_windows(block.window, names, kind, request.parameters, timeless)
         given = replace(given, bounds=(*given.bounds, *match_bounds(bound.tree, block.items)))
-        windows = TreeWindows(given, tuple(names), kind)
+        said = said_edges(bound)
+        windows = TreeWindows(replace(given, bounds=(*given.bounds, *said)), tuple(names), kind)
         tree, graph = windows.resolved(arranged_tree(bound, windows, block))
-        bound, graph = replace(bound, tree=tree), graph_of(graph, tree)
+        bound, graph = replace(bound, tree=tree), replace(graph_of(graph, tree), said=tuple(said))
     else:
         graph = window_graph(
             block.window,
@@ -132,7 +163,10 @@ def _bound(request: Request) -> Planning:
             must_connect=any(each.streaming for each in relations),
             timeless=timeless,
             static=sorted(static - timeless),
+            said=said_choices(bound),
         )
+    if request.dated is not None:
+        refuse_unbounded(bound, graph, block.source)
     asked = [each.read for each in bound.conjuncts if isinstance(each, PredicateCall)]
     calls = tuple(tried(each, request.trials) for each in asked)
     equalities = tuple(typed(each, request.types) for each in bound.conjuncts if isinstance(each, Equality))

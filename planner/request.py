@@ -21,6 +21,10 @@ from wjoin.planner.windows.window_graph import WindowGraph
 from wjoin.udfs.predicate import Predicate
 
 
+class NoWindows(Exception):  # noqa: N818 (it is no error: the join is Spark's)
+    """A block without a window clause has no condition between event times."""
+
+
 @dataclass(frozen=True)
 class Request:
     """One block of ``text``, and what is known around it.
@@ -30,6 +34,8 @@ class Request:
     the name of the hint that overrides them, ``costs`` what plans are weighed with, ``layouts``
     which layouts of state a join of streams may have, ``predicates`` those that the statement may call,
     by their names in lower case, ``trials`` what can try those that do not declare what they cost.
+    ``from_where``: whether conditions between event times are windows. Of a block without a window clause
+    ``dated`` are the relations that stream or are declared.
     """
 
     text: str
@@ -43,6 +49,8 @@ class Request:
     layouts: LayoutRule = UNKNOWN
     predicates: Mapping[str, Predicate] = field(default_factory=dict)
     trials: Trials | None = None
+    from_where: bool = True
+    dated: frozenset[int] | None = None
 
 
 @dataclass(frozen=True)

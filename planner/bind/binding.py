@@ -1,6 +1,6 @@
 """A SELECT block and the schemas of its relations to a bound block: every name has its column."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from wjoin.grammar.errors import WJoinError
@@ -24,12 +24,14 @@ from wjoin.planner.bind.written import Written
 from wjoin.planner.catalog import Relation
 from wjoin.planner.conditions.conjuncts import (
     Conjunct,
+    Equality,
     Residual,
     bind_conjunct,
     column_of,
     streams_of,
     using_equality,
 )
+from wjoin.planner.conditions.time_bounds import EventClock, TimeBound, TimeBounds
 from wjoin.planner.plan.block_columns import MATCH_COLUMNS
 from wjoin.planner.text.edits import Edit, apply_edits
 from wjoin.planner.text.pieces import read_condition
@@ -38,12 +40,32 @@ from wjoin.udfs.predicate import Predicate
 
 
 @dataclass(frozen=True)
+class TimeReading:
+    """How conditions between event times are read: what their arithmetic depends on (see ``EventClock``).
+
+    ``dated`` are the relations that have an event time, None where the windows tell.
+    """
+
+    zone: str
+    wraps: bool
+    dated: frozenset[int] | None = None
+
+    def clock(self, times: EventTimes) -> EventClock:
+        """Return the event times of a block's relations."""
+        columns = [None if time is None else StreamColumn(n, time.column) for n, time in enumerate(times)]
+        kind = next(time.kind for time in times if time is not None)
+        return EventClock(columns, kind, self.zone, self.wraps)
+
+
+@dataclass(frozen=True)
 class BoundSelect:
     """A bound block.
 
     ``reads`` are the columns that the rest of the statement takes from the join, ``outputs`` the columns of
     its result, ``laterals`` the texts of the LATERAL VIEWs over the joined rows; ``tree`` are the joins, and
-    ``natural`` what NATURAL makes equal in them. ``landmarks`` are the conditions of WINDOW … SINCE by their
+    ``natural`` what NATURAL makes equal in them. ``said`` are the conditions between event times; those that
+    are windows and nothing else are not among the ``conjuncts``.
+    ``landmarks`` are the conditions of WINDOW … SINCE by their
     places, each over the alias of its stream.
     """
 
@@ -58,6 +80,7 @@ class BoundSelect:
     laterals: tuple[str, ...] = ()
     natural: tuple[UsingPair, ...] = ()
     landmarks: Mapping[Span, str] = field(default_factory=dict)
+    said: tuple[Conjunct, ...] = ()
 
     def join_of(self, conjunct: Conjunct) -> int:
         """Return the number of the join that a condition belongs to, -1 for those of the base."""
@@ -71,13 +94,16 @@ def bind(
     parameters: Mapping[str, object],
     predicates: Mapping[str, Predicate],
     before: Written | None = None,
+    reading: TimeReading | None = None,
 ) -> BoundSelect:
-    """Bind a block, its conditions in the order of ``before``.
+    """Bind a block, its conditions in the order of ``before``; ``reading`` tells what they say of times.
 
     Raises WJ108, WJ114, WJ201 to WJ210, WJ213, WJ217, WJ221, WJ223 and the errors of durations.
     """
     sources = _sources(text, block.items, relations)
-    times = event_times(text, sources, parameters, block.window)
+    dated = None if reading is None else reading.dated
+    times = event_times(text, sources, parameters, block.window, dated)
+    clock = None if reading is None else reading.clock(times)
     written = len(sources) - len(block.exists)
     steps, pairs = visible_columns(text, sources[:written], block.using)
     static = static_relations(sources, times)
@@ -95,6 +121,7 @@ def bind(
     laterals, generators = _laterals(text, block.laterals, replace(shown, laterals=()))
     listed, outputs = bind_select_list(text, block.select_list, shown)
     conjuncts: list[Conjunct] = [using_equality(pair, sources) for pair in pairs]
+    conjuncts = [_of_times(each, clock) for each in conjuncts]
     for made, pair in zip(conjuncts, pairs, strict=True):
         refuse_merged(pair, sources, tree)
         refuse_undecided(tree, made, pair.span, sources)
@@ -102,11 +129,14 @@ def bind(
         if condition.on not in asked:
             condition = about_absent(text, condition, absent, sources)
         scope = shown if condition.on is None else joined[condition.on]
-        conjuncts.append(bind_conjunct(text, condition, scope, parameters, predicates, static, tree))
+        conjuncts.append(bind_conjunct(text, condition, scope, parameters, predicates, static, tree, clock))
         refuse_undecided(tree, conjuncts[-1], condition.span, sources)
     _refuse_unjoined(sources, times, conjuncts)
     if before is not None:
         conjuncts = before.arranged(conjuncts, [each.name for each in sources])
+    said = [each for each in conjuncts if each.times is not None]
+    if not tree.joins:
+        conjuncts = [each for each in conjuncts if not _is_window(each, static)]
     after = Reads((), frozenset(), ())
     if block.tail.of(text).strip():
         distinct = _is_distinct(text, block)
@@ -129,9 +159,31 @@ def bind(
         outputs=outputs,
         laterals=laterals,
         tree=tree,
+        said=tuple(said),
         natural=tuple(each for each in pairs if each.natural),
         landmarks=dict(bound_landmarks(text, block.window, names[-1], parameters, predicates, tree)),
     )
+
+
+def _of_times(made: Conjunct, clock: EventClock | None) -> Conjunct:
+    """Return what USING or NATURAL says, with the bounds that it sets to event times."""
+    if clock is None or not isinstance(made, Equality):
+        return made
+    columns = [side.plain for side in (made.left, made.right)]
+    times = [None if each is None else clock.times[each.stream] for each in columns]
+    if not all(each and time and each.same(time) for each, time in zip(columns, times, strict=True)):
+        return made
+    first, second = made.left.stream, made.right.stream
+    bounds = (TimeBound(first, second, 0), TimeBound(second, first, 0))
+    shown = f"{made.left.text} = {made.right.text}"
+    return replace(made, times=TimeBounds((bounds,), exact=True), place=made.span, shown=shown)
+
+
+def _is_window(made: Conjunct, static: Collection[int]) -> bool:
+    """Return whether a condition says what the windows of a join of streams do, and nothing else."""
+    if made.times is None or not made.times.exact or isinstance(made, Equality):
+        return False
+    return len(made.times.alternatives) == 1 and streams_of(made).isdisjoint(static)
 
 
 def _laterals(text: str, views: Sequence[LateralView], scope: Scope) -> tuple[tuple[str, ...], Reads]:

@@ -38,9 +38,13 @@ EventTimes = tuple[EventTime | None, ...]
 
 
 def event_times(
-    text: str, sources: Sequence[ScopeItem], parameters: Mapping[str, object], window: WindowCondition | None
+    text: str,
+    sources: Sequence[ScopeItem],
+    parameters: Mapping[str, object],
+    window: WindowCondition | None,
+    those: frozenset[int] | None = None,
 ) -> EventTimes:
-    """Return the event time of each source.
+    """Return the event time of each source, of ``those`` that have one where that is known.
 
     A WATERMARK clause of the FROM item stands before the declaration of the relation, and that
     before the only timestamp column. A table without any of these that no window names has none, where two
@@ -50,6 +54,8 @@ def event_times(
     timeless = {each.number for each in sources if _is_timeless(each, named)}
     if len(sources) - len(timeless) < 2:
         timeless = set()
+    if those is not None:
+        timeless = {each.number for each in sources if each.number not in those}
     times = tuple(
         None if source.number in timeless else _dated(text, source, parameters, others=len(sources) - 1)
         for source in sources

@@ -10,12 +10,14 @@ from wjoin.grammar.canonical import canonical
 from wjoin.grammar.join_kinds import JoinKind
 from wjoin.grammar.join_tree import JoinTree
 from wjoin.grammar.spans import Span
+from wjoin.grammar.syntax import NOTHING
 from wjoin.grammar.tokens import Token, scan_piece
 from wjoin.planner.catalog import WHOLE
 from wjoin.planner.conditions.column_bands import ColumnBand, column_band
 from wjoin.planner.conditions.meaning import Meaning
 from wjoin.planner.conditions.predicate_calls import ReadCall, check_calls, read_call
 from wjoin.planner.conditions.readable import COMPARISONS, ReadCondition, Unread, read_condition_tree
+from wjoin.planner.conditions.time_bounds import EventClock, TimeBounds, time_bounds
 from wjoin.planner.plan.block_columns import MATCH_COLUMNS
 from wjoin.planner.text.edits import Edit, apply_edits
 from wjoin.planner.text.literals import literal
@@ -53,9 +55,15 @@ class Side:
 
 @dataclass(frozen=True, kw_only=True)
 class _Said:
-    """A condition of WHERE, or of ON or USING of the FROM item ``on``; to inner joins that is the same."""
+    """A condition of WHERE, or of ON or USING of the FROM item ``on``; to inner joins that is the same.
+
+    ``times``: what it says of event times, None for nothing; it stands at ``place``, and reads ``shown``.
+    """
 
     on: int | None = field(default=None, compare=False)
+    times: TimeBounds | None = field(default=None, compare=False)
+    place: Span = field(default=NOTHING, compare=False)
+    shown: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -137,14 +145,36 @@ def bind_conjunct(
     predicates: Mapping[str, Predicate],
     static: Collection[int],
     tree: JoinTree,
+    clock: EventClock | None = None,
 ) -> Conjunct:
     """Return what one conjunct is to the join; raises WJ201, WJ202, WJ203, WJ210 and WJ217.
 
     ``static`` are the relations that come after the streams of ``tree``.
     """
-    span = written.span
-    piece = read_condition(text, span)
+    piece = read_condition(text, written.span)
     references = [reference for name in piece.columns if (reference := column_of(scope, name)) is not None]
+    meaning = _meaning(text, piece, references, parameters)
+    found = _sorted(text, written, scope, parameters, predicates, static, tree, piece, references, meaning)
+    said = None if isinstance(found, Filter) or clock is None else time_bounds(piece.tree, meaning, clock)
+    if said is None:
+        return found
+    return replace(found, times=said, place=written.span, shown=" ".join(written.span.of(text).split()))
+
+
+def _sorted(
+    text: str,
+    written: syntax.Conjunct,
+    scope: Scope,
+    parameters: Mapping[str, object],
+    predicates: Mapping[str, Predicate],
+    static: Collection[int],
+    tree: JoinTree,
+    piece: AnalysedText,
+    references: Sequence[Reference],
+    meaning: Meaning,
+) -> Conjunct:
+    """Return a conjunct as one of the kinds."""
+    span = written.span
     edits = [reference.edit for reference in references if reference.edit is not None]
     edits += [Edit(call.span.start, call.span.end, MATCH_COLUMNS[call.what]) for call in piece.matches]
     values = _literals(piece.parameters, parameters)
@@ -155,7 +185,6 @@ def bind_conjunct(
     after = lateral or _after_outer(tree, written, streams)
     runs = _runs_apart(piece) and values is not None
     apart = runs and not after
-    meaning = _meaning(text, piece, references, parameters)
     check_calls(piece.tree, meaning, predicates, span)
     of_table = runs and written.on in tree.static and not lateral
     if (apart and len(streams) == 1) or (of_table and streams == {written.on}):

@@ -264,7 +264,11 @@ def _origin(branch: Branch, graph: WindowGraph, source: int, target: int, *, tur
     if bound is None:
         return ""
     if given == bound:
-        return "given"
+        said = (
+            each for each in graph.said if (each.source, each.target, each.bound) == (source, target, bound)
+        )
+        found = next(said, None)
+        return f"given by {found.condition}" if found is not None else "given"
     path = branch.paths[source][target]
     via = " -> ".join(graph.names[stream] for stream in (reversed(path) if turned else path))
     return f"derived via {via}" if given is None else f"tightened from {human(given, graph.kind)} via {via}"

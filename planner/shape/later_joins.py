@@ -114,7 +114,9 @@ def _refuse_unconnected(tree: JoinTree, windows: TreeWindows, span: Span, timele
             if counted.union(timeless).issuperset(range(len(windows.names))):
                 # Where rows of each stream are counted, no window in time need link them.
                 continue
-            pairs = [*map(ends, edges_in(alternative))]
+            # A condition that leaves one side open links nothing.
+            edges = (e for e in edges_in(alternative) if not e.condition or ends(e) in windows.held)
+            pairs = [*map(ends, edges)]
             if (apart := _apart(tree, number, pairs)) is None:
                 continue
             first, second = (windows.names[each] for each in apart)

@@ -44,6 +44,20 @@ class TreeWindows:
         """The streams of each bound, and of all alternatives of each choice together."""
         return [*map(ends, self.given.bounds), *map(named_in, self.given.choices)]
 
+    @cached_property
+    def held(self) -> frozenset[frozenset[int]]:
+        """The streams whose times all bounds together hold near each other, in pairs."""
+        size = len(self.names)
+        if negative_cycle(self.given.bounds, size):
+            return frozenset(map(ends, self.given.bounds))
+        windows = close(self.given.bounds, size).windows
+        bounded = (
+            pair
+            for pair in combinations(range(size), 2)
+            if windows.between(*pair) is not None and windows.between(*pair[::-1]) is not None
+        )
+        return frozenset(map(frozenset, bounded))
+
     @property
     def choices(self) -> list[list[frozenset[int]]]:
         """The streams of each alternative of each choice."""

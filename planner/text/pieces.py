@@ -32,8 +32,10 @@ def _words(text: str) -> frozenset[str]:
 _VOLATILE_WORDS = _words("current_date current_time current_timestamp localtimestamp")
 _VOLATILE_CALLS = _VOLATILE_WORDS | _words("""
     rand randn random randstr uniform uuid monotonically_increasing_id spark_partition_id shuffle now curdate
-    input_file_name input_file_block_start input_file_block_length unix_timestamp to_unix_timestamp
+    input_file_name input_file_block_start input_file_block_length
 """)
+_VOLATILE_BARE = _words("unix_timestamp to_unix_timestamp")
+"""What tells the time of now where it has no argument."""
 _AGGREGATES = _words("""
     any any_value approx_count_distinct approx_percentile array_agg avg bit_and bit_or bit_xor bool_and
     bool_or collect_list collect_set corr count count_if count_min_sketch covar_pop covar_samp every first
@@ -240,6 +242,8 @@ def _piece(
     collector = _Collector(text, span.start - len(prefix), tokens)
     items = [collector.item(clause, root) for clause, root in roots]
     calls = {first.text.lower() for first, second in pairwise(tokens) if second.text == "("}
+    empty = zip(tokens, tokens[1:], tokens[2:], strict=False)
+    now = {first.text.lower() for first, second, third in empty if second.text + third.text == "()"}
     words = {
         token.text.lower()
         for before, token in zip([None, *tokens], tokens, strict=False)
@@ -254,7 +258,7 @@ def _piece(
         matches=tuple(sorted(collector.matches, key=lambda call: call.span.start)),
         parameters=tuple(token for token in tokens if token.kind is Kind.PARAMETER),
         has_subquery=collector.has_subquery or "select" in words,
-        is_volatile=bool(calls & _VOLATILE_CALLS or words & _VOLATILE_WORDS),
+        is_volatile=bool(calls & _VOLATILE_CALLS or now & _VOLATILE_BARE or words & _VOLATILE_WORDS),
         is_aggregate=collector.is_aggregate,
     )
 

@@ -8,7 +8,7 @@ is a set of such networks, one to a branch (W-join 2002, forms 1 to 3 and path j
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise, product
+from itertools import combinations, pairwise, product
 from math import prod
 
 from wjoin.grammar import syntax
@@ -24,12 +24,13 @@ MAXIMUM_BRANCHES = 64
 
 @dataclass(frozen=True)
 class Edge:
-    """One directed bound as written: ``t_target - t_source <= bound``."""
+    """One directed bound as written: ``t_target - t_source <= bound``; ``condition``: in which, if any."""
 
     source: int
     target: int
     bound: int
     span: Span
+    condition: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,7 @@ class WindowGraph:
     ``windows`` is their hull, the greatest bound of every pair. ``contradictory`` counts the
     alternatives that no tuple can satisfy. ``joins`` are, of a tree of joins of more than two streams, those
     of each join as written, first of the inner ones at its beginning: a result is inside one of them.
+    ``said`` are the bounds that conditions say.
     """
 
     names: tuple[str, ...]
@@ -83,6 +85,7 @@ class WindowGraph:
     windows: Windows
     contradictory: int
     joins: tuple[tuple[Windows, ...], ...] = ()
+    said: tuple[Edge, ...] = ()
 
     @property
     def alternatives(self) -> tuple[Windows, ...]:
@@ -162,12 +165,13 @@ def window_graph(
     must_connect: bool,
     timeless: Collection[int] = (),
     static: Collection[int] = (),
+    said: Sequence[Sequence[Sequence[Edge]]] = (),
 ) -> WindowGraph:
     """Return the completed graph of a window condition, None for no windows.
 
     Of the streams ``timeless`` nothing is bounded; ``static`` are tables beside streams. ``must_connect``
-    asks for an error where a branch leaves streams unconnected. Raises WJ110, WJ201, WJ212 and
-    WJ301 to WJ306.
+    asks for an error where a branch leaves streams unconnected. ``said`` are the alternatives of each other
+    condition on event times. Raises WJ110, WJ201, WJ212 and WJ301 to WJ306.
     """
     reader = _Reader(tuple(names), kind, parameters, frozenset(timeless))
     if condition is not None:
@@ -176,12 +180,13 @@ def window_graph(
     first_error: WJoinError | None = None
     contradictory = 0
     conjunctions = [()] if condition is None else reader.alternatives(condition)
-    for terms in conjunctions:
-        edges = tuple(each for each in terms if isinstance(each, Edge))
+    for terms, others in product(conjunctions, _chosen(said, len(conjunctions))):
+        edges = (*(each for each in terms if isinstance(each, Edge)), *others)
         counted = tuple(dict.fromkeys(each for each in terms if isinstance(each, RowsTerm)))
         if must_connect and condition is not None and not _ends_by_count(counted, names, timeless):
             which = "an alternative of " if conjunctions[1:] else ""
-            _check_connected(edges, names, timeless, static, condition.span, which, counted)
+            linking = [*edges[: len(edges) - len(others)], *_both_ways(edges, len(names))]
+            _check_connected(linking, names, timeless, static, condition.span, which, counted)
         cycle = negative_cycle(edges, len(names))
         if cycle:
             contradictory += 1
@@ -191,7 +196,47 @@ def window_graph(
     if not branches and first_error is not None:
         raise first_error
     kept = without_included(branches)
-    return WindowGraph(tuple(names), kind, kept, hull([branch.windows for branch in kept]), contradictory)
+    found = hull([branch.windows for branch in kept])
+    return WindowGraph(tuple(names), kind, kept, found, contradictory, said=tuple(dict.fromkeys(_flat(said))))
+
+
+def _flat(said: Sequence[Sequence[Sequence[Edge]]]) -> Iterator[Edge]:
+    return (edge for choice in said for each in choice for edge in each)
+
+
+def _chosen(said: Sequence[Sequence[Sequence[Edge]]], others: int) -> list[tuple[Edge, ...]]:
+    """Return the conjunctions of the alternatives of conditions; what all imply where these are too many."""
+    if prod(map(len, said)) * others > MAXIMUM_BRANCHES:
+        said = [[implied_edges(choice)] for choice in said]
+    return [tuple(edge for own in each for edge in own) for each in product(*said)]
+
+
+def implied_edges(choice: Sequence[Sequence[Edge]]) -> list[Edge]:
+    """Return the bounds that follow from each of some alternatives."""
+    first, *others = choice
+    found = []
+    for edge in first:
+        same = [[each for each in own if _ends(each) == _ends(edge)] for own in others]
+        if all(same):
+            greatest = max(edge.bound, *(min(each.bound for each in own) for own in same), edge.bound)
+            found.append(replace(edge, bound=greatest))
+    return found
+
+
+def _ends(edge: Edge) -> tuple[int, int]:
+    return edge.source, edge.target
+
+
+def _both_ways(edges: Sequence[Edge], size: int) -> Iterator[Edge]:
+    """Yield bounds between the streams whose times all bounds together hold near each other."""
+    if negative_cycle(edges, size):
+        yield from edges
+        return
+    windows = close(edges, size).windows
+    for first, second in combinations(range(size), 2):
+        high = windows.between(first, second)
+        if high is not None and windows.between(second, first) is not None:
+            yield Edge(first, second, high, edges[0].span)
 
 
 def names_in_window(condition: syntax.WindowCondition) -> frozenset[str] | None:
@@ -430,7 +475,11 @@ def _entry(entered: Sequence[Edge | None], place: int) -> Edge:
 
 def contradiction(cycle: Sequence[Edge], names: Sequence[str], kind: TimeKind) -> WJoinError:
     """Return the error about bounds that no tuple can keep."""
-    steps = [f"{names[edge.target]} - {names[edge.source]} <= {human(edge.bound, kind)}" for edge in cycle]
+    steps = [
+        f"{names[edge.target]} - {names[edge.source]} <= {human(edge.bound, kind)}"
+        + (f" by {edge.condition}" if edge.condition else "")
+        for edge in cycle
+    ]
     route = " -> ".join([*(names[edge.source] for edge in cycle), names[cycle[0].source]])
     total = human(sum(edge.bound for edge in cycle), kind)
     message = f"no tuple can satisfy the windows: the cycle {route} adds up to {total} ({', '.join(steps)})"

@@ -43,6 +43,10 @@ class ColumnTypes:
         """Return that it does, as Spark in its ANSI mode."""
         return True
 
+    def time_zone(self) -> str:
+        """Return the time zone in which no clock is put forward."""
+        return "UTC"
+
 
 def stream_of(columns: Mapping[str, str], statistics: Mapping[str, float] | None = None) -> Relation:
     """Return a stream, its rows in order of the time ``ts``; ``columns``: the others, with their types."""

@@ -114,6 +114,10 @@ class FakeTypes:
         """Return that it does, as Spark in its ANSI mode."""
         return True
 
+    def time_zone(self) -> str:
+        """Return the time zone in which no clock is put forward."""
+        return "UTC"
+
 
 def first_block(sql: str) -> SelectBlock:
     """Return the innermost first block of the first statement."""

@@ -4,7 +4,7 @@ from tests.plans.catalogue import plan
 from wjoin.planner.plan.checks import Band, Comparison, Condition, PredicateCheck, of_kind
 
 EVERY_KIND = """
-    SELECT A.v FROM ticks A, ticks B WINDOW = 5 WHERE A.v < B.v AND A.w + B.w > 7 AND abs(A.n - B.n) <= 2
+    SELECT A.v FROM ticks A, ticks B WINDOW = 5 WHERE A.v < B.v AND A.w + B.w > 7 AND abs(A.w - B.w) <= 2
     AND edit_distance(A.name, B.name) < 3
 """
 
@@ -15,7 +15,7 @@ def test_checks_of_all_kinds_are_in_one_tuple_and_what_does_not_decide_is_left_t
     kinds = {type(each): each.decides for each in stage.checks}
     assert kinds == {Band: False, Comparison: True, Condition: False, PredicateCheck: True}
     tested = [each.condition for each in planned.residual if not each.unread]
-    assert tested == ["A.w + B.w > 7", "abs(A.n - B.n) <= 2"]
+    assert tested == ["A.w + B.w > 7", "abs(A.w - B.w) <= 2"]
     assert len(of_kind(stage.checks, Condition)) == len(tested)
     assert {each.streams for each in stage.checks} == {frozenset({0, 1})}
     assert all(stage.checks[-1] is each.checks[-1] for probe in stage.probes for each in probe.steps)

@@ -54,6 +54,10 @@ class SparkTypes:
         """Return whether Spark is in its ANSI mode."""
         return str(self.spark.conf.get("spark.sql.ansi.enabled")).lower() == "true"
 
+    def time_zone(self) -> str:
+        """Return the session's time zone."""
+        return str(self.spark.conf.get("spark.sql.session.timeZone"))
+
 
 def describe(
     frame: DataFrame, declaration: StreamDeclaration | None, statistics: Mapping[str, Estimate]
