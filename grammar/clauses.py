@@ -55,7 +55,7 @@ class _Given(Lexer):
 def grammar() -> Lark:
     """Return the parser of wjoin.lark."""
     source = files("wjoin.grammar").joinpath("wjoin.lark").read_text(encoding="utf-8")
-    starts = ["clause", "watermark", "declaration"]
+    starts = ["clause", "within", "watermark", "declaration"]
     return Lark(source, parser="lalr", lexer=_Given, start=starts, propagate_positions=True)
 
 
@@ -154,6 +154,12 @@ def clause_leaves(text: str, tokens: Sequence[Token]) -> list[Leaf]:
             done, closing = _condition_leaves(text, tokens, place + 3)
             return [*leaves_of(tokens[: place + 3]), *done, *clause_leaves(text, tokens[closing:])]
     return leaves_of(tokens)
+
+
+def read_within(tokens: Sequence[Token]) -> tuple[syntax.Duration, syntax.Duration]:
+    """Return how much earlier and later the right side of a join may be; raises as read_clause does."""
+    found: tuple[syntax.Duration, syntax.Duration] = build(read_tree("within", leaves_of(tokens)))
+    return found
 
 
 def read_watermark(tokens: Sequence[Token]) -> syntax.Watermark:

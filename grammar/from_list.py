@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from wjoin.grammar.clauses import SyntaxSlip, duration_end, read_watermark
+from wjoin.grammar.clauses import SyntaxSlip, duration_end, read_watermark, read_within
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.join_kinds import KINDS, JoinKind
 from wjoin.grammar.nesting import QUERY_WORDS, Code
@@ -17,11 +17,15 @@ from wjoin.grammar.syntax import (
     MatchCondition,
     UsingColumns,
     Watermark,
+    WindowBetween,
 )
 from wjoin.grammar.tokens import Kind, identifier, is_name
 
 MATCH_CONDITION = "MATCH_CONDITION"
 """The word after which the condition of an ASOF JOIN stands."""
+
+WITHIN = "WITHIN"
+"""The word after which ksqlDB has the window of a join."""
 
 _NO_ALIAS = frozenset(
     """
@@ -41,7 +45,7 @@ _NOT_A_STREAM = {
 
 
 class Sources(NamedTuple):
-    """What a FROM list says: its relations, USING clauses, ON predicates, LATERAL VIEWs.
+    """What a FROM list says: its relations, USING clauses, ON predicates, LATERAL VIEWs and WITHINs.
 
     Of a predicate: the number of the item that it joins, and the range of its tokens.
     """
@@ -50,6 +54,7 @@ class Sources(NamedTuple):
     using: tuple[UsingColumns, ...]
     conditions: tuple[tuple[int, int, int], ...]
     laterals: tuple[LateralView, ...]
+    windows: tuple[WindowBetween, ...] = ()
 
 
 def read_sources(code: Code, start: int, end: int) -> Sources:
@@ -68,16 +73,19 @@ def read_sources(code: Code, start: int, end: int) -> Sources:
     laterals = read_laterals(code, place, end) if place < end else ()
     using = (replace(each.using, right=n) for n, each in enumerate(steps) if each.using is not None)
     conditions = ((n, *each) for n, step in enumerate(steps) for each in step.conditions)
-    return Sources(tuple(each.item for each in steps), tuple(using), tuple(conditions), laterals)
+    items = tuple(each.item for each in steps)
+    windows = tuple(each.window for each in steps if each.window is not None)
+    return Sources(items, tuple(using), tuple(conditions), laterals, windows)
 
 
 @dataclass(frozen=True)
 class _Step:
-    """An item, and what its join with those before it says: USING or NATURAL, and the tokens of ON."""
+    """An item, and what its join with those before it says: USING or NATURAL, tokens of ON, WITHIN."""
 
     item: FromItem
     using: UsingColumns | None = None
     conditions: tuple[tuple[int, int], ...] = ()
+    window: WindowBetween | None = None
 
 
 def _joined(code: Code, start: int, end: int) -> tuple[list[_Step], int]:
@@ -91,6 +99,9 @@ def _joined(code: Code, start: int, end: int) -> tuple[list[_Step], int]:
         match = None
         if kind.asof:
             match, place = _match(code, place, end, code.tokens[after - 2].span)
+        window: WindowBetween | None = None
+        if within_at(code, place) and place < end:
+            window, place = _within(code, place, [*steps, *right])
         using: UsingColumns | None = None
         conditions: tuple[tuple[int, int], ...] = ()
         if natural is not None:
@@ -104,7 +115,7 @@ def _joined(code: Code, start: int, end: int) -> tuple[list[_Step], int]:
             using, place = UsingColumns(0, columns, span=code.span(place, close)), close
         first, *others = right
         item = replace(first.item, crossed=crossed, kind=kind, match=match, joined=len(right))
-        steps += [_Step(item, using, conditions), *others]
+        steps += [_Step(item, using, conditions, window), *others]
     return steps, place
 
 
@@ -202,6 +213,42 @@ def _instead(words: Sequence[str]) -> str:
     if "ASOF" in words:
         return "use ASOF JOIN or LEFT ASOF JOIN"
     return "use JOIN … ON"
+
+
+def within_at(code: Code, place: int) -> bool:
+    """Return whether a WITHIN stands at a place, and no alias of that name."""
+    if code.word(place) != WITHIN or not code.ends_operand(place - 1):
+        return False
+    length = place + 1 + (code.mark(place + 1) == "(")
+    return code.word(length) == "INTERVAL" or code.kind(length) in (Kind.NUMBER, Kind.STRING, Kind.PARAMETER)
+
+
+def _within(code: Code, place: int, sides: Sequence[_Step]) -> tuple[WindowBetween, int]:
+    """Return the window that the WITHIN at a place gives the join of two relations, and its end."""
+    pair = code.mark(place + 1) == "("
+    stop = code.after(place + 1) if pair else duration_end(code.tokens, place + 1)
+    span = code.span(place, stop)
+    names = [each.item.alias or each.item.parts[-1] for each in sides if each.item.alias or each.item.parts]
+    try:
+        low, high = read_within(code.tokens[place:stop])
+    except SyntaxSlip:
+        remedy = "write WITHIN 5 MINUTES, or WITHIN (1 MINUTE, 5 MINUTES): how much earlier, how much later"
+        raise WJoinError("WJ108", "a WITHIN cannot be read", span=span, help=remedy) from None
+    if len(sides) != 2 or len(names) != 2:
+        shown = [each.name for each in names]
+        message = f"a WITHIN is at a join of {', '.join(shown)}: it would go by the latest of several times"
+        width = code.span(place + 1, stop).of(code.text)
+        line = f"WINDOW ({shown[-2]}, {shown[-1]}) = {'5 MINUTES' if pair else width}"
+        remedy = f"leave it out and write a window clause after FROM, for example {line}"
+        raise WJoinError("WJ107", message, span=span, help=remedy)
+    if code.word(stop) == "GRACE":
+        after = duration_end(code.tokens, stop + 2)
+        delay = code.span(stop + 2, after).of(code.text)
+        remedy = f"leave it out; a stream says that of itself: CREATE STREAM … WATERMARK ts DELAY OF {delay}"
+        message = "a join has no GRACE PERIOD: how late rows may be is a matter of their stream"
+        raise WJoinError("WJ107", message, span=code.span(stop, after), help=remedy)
+    first, second = names
+    return WindowBetween(first, second, low, high, span=span), stop
 
 
 def _match(code: Code, place: int, end: int, asof: Span) -> tuple[MatchCondition, int]:
@@ -353,6 +400,8 @@ def _version_end(code: Code, place: int, end: int) -> int:
 def _alias(code: Code, place: int, end: int) -> tuple[Identifier | None, int]:
     written = place < end and code.word(place) == "AS"
     name = place + written
+    if not written and within_at(code, place):
+        return None, place
     if name < end and is_name(code.tokens[name]) and (written or code.tokens[name].word not in _NO_ALIAS):
         return identifier(code.tokens[name]), name + 1
     if written:

@@ -28,13 +28,15 @@ class Code(NamedTuple):
     """The tokens of one statement.
 
     ``partner`` holds for each parenthesis the place of the other one, -1 where there is none
-    and for all other tokens; ``depth`` is the deepest nesting.
+    and for all other tokens; ``depth`` is the deepest nesting. ``streams`` are the names, lower case, of the
+    streams whose joins are looked for without a window clause.
     """
 
     text: str
     tokens: list[Token]
     partner: list[int]
     depth: int
+    streams: frozenset[str] = frozenset()
 
     def word(self, place: int) -> str:
         """Return the upper-case word at a place, empty when there is no word or it is a field."""
@@ -126,7 +128,7 @@ class Code(NamedTuple):
         return self.word(place)
 
 
-def pair(text: str, tokens: list[Token]) -> Code:
+def pair(text: str, tokens: list[Token], streams: frozenset[str] = frozenset()) -> Code:
     """Return the tokens of a statement with their parentheses paired."""
     partner = [-1] * len(tokens)
     opened: list[int] = []
@@ -138,7 +140,7 @@ def pair(text: str, tokens: list[Token]) -> Code:
         elif token.text == ")" and opened:
             opening = opened.pop()
             partner[opening], partner[place] = place, opening
-    return Code(text, tokens, partner, depth)
+    return Code(text, tokens, partner, depth, streams)
 
 
 def too_deep(span: Span) -> WJoinError:

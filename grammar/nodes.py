@@ -123,6 +123,10 @@ class _Nodes(Transformer[Leaf, Any]):
         low, high = _same_kind(low, high), _same_kind(high, low)
         return syntax.WindowBetween(first, second, low, high, span=_span(meta))
 
+    def within(self, meta: Meta, *widths: Duration) -> tuple[Duration, Duration]:
+        before, after = widths if len(widths) > 1 else (*widths, *widths)
+        return self.negative(meta, before), after
+
     def window_rows(self, meta: Meta, stream: Identifier, number: Leaf) -> syntax.WindowRows:
         return syntax.WindowRows(stream, _rows(number, "WJ110", "window"), span=_span(meta))
 

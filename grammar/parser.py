@@ -16,10 +16,14 @@ _EXPLAIN_MODES = frozenset({"FORMATTED", "COST", "ANALYZE"})
 _OTHER_MODES = frozenset({"EXTENDED", "CODEGEN", "LOGICAL"})
 
 
-def parse_script(text: str, source_name: str = "<sql>") -> tuple[syntax.Statement, ...]:
+def parse_script(
+    text: str, source_name: str = "<sql>", streams: frozenset[str] = frozenset()
+) -> tuple[syntax.Statement, ...]:
     """Return the statements of ``text``, divided at semicolons.
 
-    A statement with nothing of wjoin's in it is a SparkStatement, whatever it says. Raises
+    A statement with nothing of wjoin's in it is a SparkStatement, whatever it says. A join of ``streams``,
+    by their names in lower case, is a block without a window clause, too, for its conditions may be windows.
+    Raises
     WJoinError, placed in the text under ``source_name``, for a statement of wjoin's that
     cannot be read, and WJ115 for a text that cannot be sent to Spark.
     """
@@ -27,14 +31,14 @@ def parse_script(text: str, source_name: str = "<sql>") -> tuple[syntax.Statemen
         if half := HALF_PAIR.search(text):
             message = f"the text has half of a surrogate pair, U+{ord(half[0]):04X}"
             raise WJoinError("WJ115", message, span=Span(*half.span()))
-        return tuple(_statement(pair(text, tokens)) for tokens in _divide(scan(text)))
+        return tuple(_statement(pair(text, tokens, streams)) for tokens in _divide(scan(text)))
     except WJoinError as error:
         raise error.within(text, source_name) from None
 
 
-def parse_statement(text: str) -> syntax.Statement:
+def parse_statement(text: str, streams: frozenset[str] = frozenset()) -> syntax.Statement:
     """Return the one statement of ``text``; raises as parse_script does, and WJ606 for none or several."""
-    statements = parse_script(text)
+    statements = parse_script(text, streams=streams)
     if len(statements) == 1:
         return statements[0]
     if not statements:
@@ -284,7 +288,7 @@ def _statement_set(code: Code, start: int) -> syntax.StatementSet:
         raise WJoinError("WJ106", message, span=_whole(code), help=remedy)
     inserts = []
     for tokens in _divide(code.tokens[body:last]):
-        found = _statement(pair(code.text, tokens))
+        found = _statement(pair(code.text, tokens, code.streams))
         if not isinstance(found, syntax.InsertInto):
             message = "a statement set holds only INSERT INTO statements"
             raise WJoinError("WJ106", message, span=found.span, help="run the others by themselves")
@@ -309,7 +313,7 @@ def _alter_set(code: Code) -> syntax.AlterSet:
             return syntax.AlterSet(name, dropped=identifier(tokens[5]), span=_whole(code))
         if what == "ADD":
             history = [token.word for token in tokens[-2:]] == ["WITH", "HISTORY"]
-            added = _statement(pair(code.text, tokens[5 : len(tokens) - 2 * history]))
+            added = _statement(pair(code.text, tokens[5 : len(tokens) - 2 * history], code.streams))
             if isinstance(added, syntax.InsertInto):
                 return syntax.AlterSet(name, added=added, history=history, span=_whole(code))
     raise WJoinError(

@@ -1,13 +1,22 @@
 """Finds the SELECT blocks with a window clause, or an ASOF JOIN, at every depth of a statement."""
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.exists import find_asked, refuse_asked, with_exists
-from wjoin.grammar.from_list import MATCH_CONDITION
+from wjoin.grammar.from_list import MATCH_CONDITION, WITHIN
 from wjoin.grammar.lookahead import CLAUSE_WORDS, is_strong
 from wjoin.grammar.nesting import MAXIMAL_DEPTH, Code, refuse_unclosed, too_deep
-from wjoin.grammar.select_parts import divide, from_place, has_asof, read_block, select_end
+from wjoin.grammar.select_parts import (
+    divide,
+    from_place,
+    has_asof,
+    has_within,
+    joins_streams,
+    read_block,
+    select_end,
+)
 from wjoin.grammar.spans import Span
 from wjoin.grammar.stack import room
 from wjoin.grammar.syntax import SelectBlock
@@ -19,7 +28,8 @@ def find_blocks(code: Code, start: int = 0) -> tuple[SelectBlock, ...]:
     Raises WJ1xx and WJ210 for a clause, or the SELECT around it, that cannot be read.
     """
     end = len(code.tokens)
-    if not any(token.word in CLAUSE_WORDS or token.word == MATCH_CONDITION for token in code.tokens):
+    ours = (token.word in CLAUSE_WORDS or token.word in (MATCH_CONDITION, WITHIN) for token in code.tokens)
+    if not code.streams and not any(ours):
         return ()
     if code.depth > MAXIMAL_DEPTH:
         _refuse_deep(code, start, end)
@@ -130,7 +140,7 @@ def _select(code: Code, start: int, end: int, withs: tuple[Span, ...]) -> list[S
         return _inside(code, start + 1, end, withs)
     parts = divide(code, start, from_, end)
     asked = find_asked(code, parts)
-    if parts.clauses or (parts.late < 0 and (asked or has_asof(code, parts))):
+    if parts.clauses or (parts.late < 0 and (asked or has_asof(code, parts) or has_within(code, parts))):
         refuse_unclosed(code)
         nested = _inside(code, start + 1, end, withs, (*parts.clauses[:1], *(each.place for each in asked)))
         inner = []
@@ -146,7 +156,15 @@ def _select(code: Code, start: int, end: int, withs: tuple[Span, ...]) -> list[S
             span=code.tokens[parts.late].span,
             help="put it between FROM and WHERE, or after the condition of WHERE",
         )
-    return _inside(code, start + 1, end, withs)
+    nested = _inside(code, start + 1, end, withs)
+    if not joins_streams(code, parts):
+        return nested
+    try:
+        refuse_unclosed(code)
+        return [replace(read_block(code, parts, withs, tuple(nested)), implicit=True)]
+    except WJoinError:
+        # What a window join does not know is Spark's.
+        return nested
 
 
 def _inside(

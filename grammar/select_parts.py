@@ -12,13 +12,14 @@ from wjoin.grammar.from_list import (
     is_lateral_view,
     read_laterals,
     read_sources,
+    within_at,
 )
 from wjoin.grammar.hints import read_hints
 from wjoin.grammar.lookahead import CLAUSE_WORDS, has_shape, is_strong, names_window, starts_clause
 from wjoin.grammar.nesting import QUERY_WORDS, Code
 from wjoin.grammar.slips import explain
 from wjoin.grammar.spans import Span
-from wjoin.grammar.syntax import Conjunct, SelectBlock, WindowCondition
+from wjoin.grammar.syntax import Conjunct, SelectBlock, WindowAnd, WindowCondition
 from wjoin.grammar.tokens import Kind, is_name
 
 _SET_OPERATIONS = frozenset({"UNION", "INTERSECT", "EXCEPT", "MINUS", "SETMINUS"})
@@ -173,6 +174,24 @@ def has_asof(code: Code, parts: Parts) -> bool:
     return _joins_asof(code, parts.from_, parts.sources_end)
 
 
+def has_within(code: Code, parts: Parts) -> bool:
+    """Return whether a join of the FROM list of a SELECT has a WITHIN, as in ksqlDB."""
+    places = [*code.level(parts.from_, parts.sources_end)]
+    return any(within_at(code, place) for place in places) and any(map(code.join_end, places))
+
+
+def joins_streams(code: Code, parts: Parts) -> bool:
+    """Return whether the FROM list of a SELECT joins relations, and names a stream that is looked for."""
+    if not code.streams:
+        return False
+    names = (token.text.strip("`").lower() for token in code.tokens[parts.from_ : parts.sources_end])
+    if code.streams.isdisjoint(names):
+        return False
+    return any(
+        code.mark(n) == "," or code.join_end(n) for n in code.level(parts.from_ + 1, parts.sources_end)
+    )
+
+
 def _joins_asof(code: Code, start: int, end: int) -> bool:
     """Return whether an ASOF JOIN stands between two places, joins in parentheses there included."""
     places = [*code.level(start, end)]
@@ -208,6 +227,9 @@ def read_block(
     sources = read_sources(code, parts.from_ + 1, parts.sources_end)
     place = code.span(clause, clause_end)
     window = _window(code, clause, clause_end) if parts.clauses else None
+    terms = ([] if window is None else [window]) + [*sources.windows]
+    if sources.windows:
+        window = terms[0] if len(terms) == 1 else WindowAnd(tuple(terms), span=terms[0].span)
     span = code.span(parts.select, parts.end)
     source = code.span(parts.from_, parts.tail)
     return SelectBlock(

@@ -263,7 +263,7 @@ class SelectBlock:
     ``nested`` are the blocks inside this one (subqueries in FROM or elsewhere). ``laterals`` are the LATERAL
     VIEWs before and behind the window clause. ``window_span`` is empty where there is none. What is in its
     ``exists`` is part of the block: the items come last, the conditions are those of their ON, and ``window``
-    has their windows, too.
+    has their windows, too. ``implicit``: it has none of these, and its conditions may be windows.
     """
 
     span: Span
@@ -280,6 +280,7 @@ class SelectBlock:
     nested: tuple["SelectBlock", ...]
     laterals: tuple[LateralView, ...] = ()
     exists: tuple[Exists, ...] = ()
+    implicit: bool = False
 
     @property
     def window_spans(self) -> frozenset[Span]:

@@ -45,6 +45,7 @@ from wjoin.grammar.syntax import (
 )
 from wjoin.grammar.tokens import first_word
 from wjoin.joins.predicates import called_names, called_predicates
+from wjoin.joins.recognised import recognised
 from wjoin.queries.running import Running
 from wjoin.session import Session
 from wjoin.sources.token_folders import TOKEN_FOLDERS
@@ -159,7 +160,7 @@ class Bridge:
         if len(statements) != 1:
             request.leave()
             return
-        (statement,) = statements
+        statement = self._recognised(request, text, statements[0])
         of_spark = isinstance(statement, SparkStatement)
         if isinstance(statement, ExecuteImmediate) or (
             of_spark and not request.run() and not self._is_command(request, text)
@@ -181,6 +182,15 @@ class Bridge:
             request.command(schema)
         else:
             request.planned(session.sql(text, parameters)._jdf.queryExecution().analyzed())
+
+    def _recognised(self, request: Any, text: str, statement: Statement) -> Statement:
+        """Return a statement, as a W-join where it is one of streams of its session by its conditions."""
+        with self._lock:
+            session = self._sessions.get(request.session().sessionUUID())
+        if session is None:
+            return statement
+        parameters = {str(name): _value(each) for name, each in dict(request.parameters()).items()}
+        return recognised(session.context.asked(text, parameters), statement)
 
     def _begin(self, request: Any, begun: StatementSet | ExplainSet) -> None:
         """Answer how far a statement set has come: Spark's shells hand it over in pieces, END as the last."""

@@ -162,11 +162,13 @@ def _shell(options: argparse.Namespace) -> int:
 def _check(options: argparse.Namespace) -> int:
     text, params = read_script(options)
     statements = parse_script(text, source_name(options))
-    from wjoin.statements.checking import check
-
     with embedded(options) as session:
+        from wjoin.joins.recognised import recognised
+        from wjoin.statements.checking import check
+
+        asked = session.context.asked(text, params)
         for statement in statements:
-            print(check(session.context.asked(text, params), statement, options.checkpoint), flush=True)
+            print(check(asked, recognised(asked, statement), options.checkpoint), flush=True)
     return GOOD
 
 
@@ -208,6 +210,7 @@ def _checkpoint(options: argparse.Namespace) -> int:
 def _explain(options: argparse.Namespace) -> int:
     text, params = read_script(options)
     statements = parse_script(text, source_name(options))
+    from wjoin.joins.recognised import recognised
     from wjoin.statements.advice import advice
     from wjoin.statements.dispatch import execute
     from wjoin.statements.explain import explain
@@ -219,7 +222,8 @@ def _explain(options: argparse.Namespace) -> int:
             session.settings["wjoin.checkpoint"] = options.checkpoint
         asked = session.context.asked(text, params)
         joins = any(map(_is_explained, statements))
-        for statement in statements:
+        for each in statements:
+            statement = recognised(asked, each)
             # Of a script without a window join, Spark's plans.
             if _is_explained(statement) or (not joins and _reads_only(text, statement)):
                 explained = explain(asked, statement, options.mode)

@@ -25,6 +25,11 @@ class Context:
     settings: Settings
     queries: Queries
 
+    @property
+    def looked_for(self) -> frozenset[str]:
+        """The streams, lower case, whose joins without a window clause may be W-joins; none by a setting."""
+        return frozenset(self.catalog.streams) if self.settings.windows_from_where() else frozenset()
+
     def asked(self, text: str, params: dict[str, Any]) -> "Asked":
         """Return this with a text of statements and the values of their parameters. Raises WJ115."""
         check_values(text, params)

@@ -23,6 +23,7 @@ from wjoin.grammar.syntax import (
     StatementSet,
 )
 from wjoin.grammar.tokens import scan
+from wjoin.joins.recognised import recognised
 from wjoin.measured.followed import settle, unfollow
 from wjoin.queries.open_groups import waits
 from wjoin.queries.running import Running
@@ -119,6 +120,9 @@ class Session:
         """
         statements = parse_script(sqlQuery)
         positional = bool(args) and not isinstance(args, Mapping)
+        if len(statements) == 1 and not positional:
+            asked = self.context.asked(sqlQuery, {**(args or {}), **params})
+            statements = (recognised(asked, statements[0]),)
         sparks = all(self._is_sparks(each, positional) for each in statements)
         if sparks:
             return pass_through(self.context, sqlQuery, params, args)
@@ -224,8 +228,8 @@ class Session:
 
         Its method ``rendered`` gives it as ``json`` or ``html``.
         """
-        statement = parse_statement(sqlQuery)
-        return explain(self.context.asked(sqlQuery, {**(args or {}), **params}), statement)
+        asked = self.context.asked(sqlQuery, {**(args or {}), **params})
+        return explain(asked, recognised(asked, parse_statement(sqlQuery)))
 
     def run_script(
         self,
@@ -270,6 +274,7 @@ class Session:
     ) -> list[DataFrame | StreamingQuery]:
         """Run one statement of a script (see ``run_script``)."""
         asked = self.context.asked(text, params)
+        statement = recognised(asked, statement)
         if isinstance(statement, AlterSet | InsertInto | StatementSet):
             with asked.placed(statement.span):
                 if isinstance(statement, InsertInto):

@@ -7,6 +7,7 @@ from sqlglot import exp
 
 from wjoin.grammar import syntax
 from wjoin.grammar.canonical import canonical
+from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.join_kinds import JoinKind
 from wjoin.grammar.join_tree import JoinTree
 from wjoin.grammar.spans import Span
@@ -152,6 +153,8 @@ def bind_conjunct(
     ``static`` are the relations that come after the streams of ``tree``.
     """
     piece = read_condition(text, written.span)
+    if clock is not None:
+        _refuse_streams(piece, scope, clock)
     references = [reference for name in piece.columns if (reference := column_of(scope, name)) is not None]
     meaning = _meaning(text, piece, references, parameters)
     found = _sorted(text, written, scope, parameters, predicates, static, tree, piece, references, meaning)
@@ -159,6 +162,28 @@ def bind_conjunct(
     if said is None:
         return found
     return replace(found, times=said, place=written.span, shown=" ".join(written.span.of(text).split()))
+
+
+def _refuse_streams(piece: AnalysedText, scope: Scope, clock: EventClock) -> None:
+    """Raise WJ309 for DATEDIFF(minute, A, B) of streams, which Azure Stream Analytics has."""
+    for call in piece.tree.find_all(exp.DateDiff, exp.TimestampDiff):
+        sides = [
+            side.this if isinstance(side, exp.TsOrDsToDate) else side for side in (call.expression, call.this)
+        ]
+        names = [each.name.lower() for each in sides if isinstance(each, exp.Column) and not each.table]
+        items = [each for name in names for each in scope.sources if each.name.lower() == name]
+        times = [time for each in items if (time := clock.times[each.number]) is not None]
+        columns = {each.column.name.lower() for each in scope.visible}
+        if len(times) != len(sides) or not columns.isdisjoint(names):
+            continue
+        first, second = (each.name for each in items)
+        shown = " and ".join(
+            f"{each.name}.{time.column.name}" for each, time in zip(items, times, strict=True)
+        )
+        window = f"WINDOW ({first}, {second}) BETWEEN 0 MINUTES AND 10 MINUTES"
+        message = f"{first} and {second} are streams, and no times"
+        help = f"write {shown} in their places, or a window clause after FROM: {window}"
+        raise WJoinError("WJ309", message, span=piece.span, help=help)
 
 
 def _sorted(

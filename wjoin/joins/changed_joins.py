@@ -127,7 +127,7 @@ def changed_parts(
 
 def _base(asked: Asked, begun: Begun, number: int, kept: Kept) -> _Base:
     join = begun.joins[number]
-    query = parse_statement(join.text)
+    query = parse_statement(join.text, asked.looked_for)
     if not isinstance(query, Query):
         raise AssertionError("a state begins with a window join")
     rewriting = rewrite(asked.asked(join.text, dict(begun.parameters)), query, kept, first=number)

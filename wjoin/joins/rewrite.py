@@ -51,7 +51,14 @@ from wjoin.planner.explain.document import Document
 from wjoin.planner.explain.overload_description import overload_entry
 from wjoin.planner.plan.physical import Method, PhysicalPlan, Shipping
 from wjoin.planner.plan.shedding import Shedding, shedding_of
-from wjoin.planner.planning import Edit, PlannedSelect, apply_edits, plan_select, statement_meaning
+from wjoin.planner.planning import (
+    Edit,
+    PlannedSelect,
+    apply_edits,
+    has_windows,
+    plan_select,
+    statement_meaning,
+)
 from wjoin.planner.request import Request
 from wjoin.queries.compiled import remember
 from wjoin.settings.options import require_operator, require_streaming
@@ -66,6 +73,14 @@ _KEEP_ROWS = frozenset("CREATE DECLARE REPLACE SET".split())
 """First words of statements of Spark's that keep the rows of a query: CREATE TABLE … AS, SET VAR."""
 
 Placed = TypeVar("Placed", WJoinError, WJoinWarning)
+
+_UNBOUNDED = ("WJ301", "WJ308")
+"""Errors of conditions that leave streams unbounded."""
+
+_NO_WINDOWS = ("WJ302", "WJ309")
+"""Those of conditions that contradict each other, and that name streams in the place of their times."""
+
+_PAIR = 2
 
 _TOLD = 120
 """Characters of a statement with which a failure in a worker is told."""
@@ -155,7 +170,7 @@ class Rewriting:
     what lies beside the checkpoint of the statement; it is asked where a join streams. Where the statement is
     ``metered``, each plan has a meter that counts what it does over tables. Where it ``runs``, functions of
     the user's may be tried. ``first``: how many W-joins on the checkpoint come before its own. ``apart``:
-    whether late rows that go to sinks are read apart from its W-joins.
+    whether late rows that go to sinks are read apart from its W-joins. ``left`` are SELECTs that are Spark's.
     """
 
     asked: Asked
@@ -168,6 +183,7 @@ class Rewriting:
     apart: bool = False
     done: list[PlannedJoin] = field(default_factory=list)
     frames: dict[str, DataFrame] = field(default_factory=dict)
+    left: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         """Keep the statement as it was written, and find the predicates that it may call."""
@@ -332,18 +348,45 @@ class Rewriting:
     def plan(self) -> None:
         """Plan every W-join of the statement, innermost first; the text around one is read again after it."""
         blocks = self.statement.blocks
-        while blocks:
+        while (block := self._next(blocks)) is not None:
+            if block.implicit and not self.decided(block):
+                self.left.add(block.span.of(self.text))
+                continue
             try:
-                self._join(_innermost(blocks))
+                self._join(block)
             except WJoinError as error:
                 raise self._placed(error) from error.__cause__
             last = len(blocks) == 1 and not blocks[0].nested
-            blocks = () if last else _blocks(self.text)
+            blocks = () if last else _blocks(self.text, self.asked.looked_for)
 
-    def _join(self, block: SelectBlock) -> None:
-        sources, layouts = self._as_kept([self._source(block, item) for item in block.items])
+    def _next(self, blocks: tuple[SelectBlock, ...]) -> SelectBlock | None:
+        """Return the first of the innermost blocks that are to be planned, None where none is left."""
+        every = innermost_first(blocks)
+        return next((each for each in every if each.span.of(self.text) not in self.left), None)
+
+    def decided(self, block: SelectBlock) -> bool:
+        """Return whether a block without a window clause is a W-join: its conditions are windows of streams.
+
+        Raises WJoinError for one of streams whose conditions leave two of them unbounded, and for one in
+        which nothing can meet.
+        """
+        try:
+            sources = [self._source(block, item) for item in block.items]
+        except WJoinError:
+            return False
+        if len(_dated(sources)) < _PAIR:
+            return False
+        try:
+            return has_windows(self._request(block, sources, UNKNOWN))
+        except WJoinError as error:
+            unbounded = error.code in _UNBOUNDED and any(each.relation.streaming for each in sources)
+            if unbounded or error.code in _NO_WINDOWS:
+                raise self._placed(error) from error.__cause__
+            return False
+
+    def _request(self, block: SelectBlock, sources: Sequence[FromSource], layouts: LayoutRule) -> Request:
         aliases, frames = [each.alias for each in sources], [each.frame for each in sources]
-        asked = Request(
+        return Request(
             self.text,
             block,
             tuple(each.relation for each in sources),
@@ -355,8 +398,14 @@ class Rewriting:
             layouts,
             self.predicates,
             SampleTrials(self._spark, aliases, [each.sample for each in sources], self.runs),
+            self.asked.settings.windows_from_where(),
+            _dated(sources) if block.implicit else None,
         )
-        planned = plan_select(asked)
+
+    def _join(self, block: SelectBlock) -> None:
+        sources, layouts = self._as_kept([self._source(block, item) for item in block.items])
+        frames = [each.frame for each in sources]
+        planned = plan_select(self._request(block, sources, layouts))
         told = {name for each in self._telling.values() for name in told_streams(each.sources)}
         refuse_lost(self.asked.catalog, planned.physical, sources, told)
         if planned.physical.streaming:
@@ -519,19 +568,28 @@ FIRST = _placeholder(0)
 """What stands for the joined rows of the first plan of a statement."""
 
 
-def _blocks(text: str) -> tuple[SelectBlock, ...]:
-    """Return the outermost blocks with a window clause that are left in a statement."""
-    statement = parse_statement(text)
+def _blocks(text: str, names: frozenset[str]) -> tuple[SelectBlock, ...]:
+    """Return the outermost W-joins that are left in a statement, and joins of streams of these names."""
+    statement = parse_statement(text, names)
     if isinstance(statement, InsertInto):
         statement = statement.body
     return statement.blocks if isinstance(statement, Query) else ()
 
 
-def _innermost(blocks: tuple[SelectBlock, ...]) -> SelectBlock:
-    block = blocks[0]
-    while block.nested:
-        block = block.nested[0]
-    return block
+def innermost_first(blocks: Iterable[SelectBlock]) -> Iterator[SelectBlock]:
+    """Yield blocks and those inside them, each behind those inside it."""
+    for each in blocks:
+        yield from innermost_first(each.nested)
+        yield each
+
+
+def _dated(sources: Sequence[FromSource]) -> frozenset[int]:
+    """Return the FROM items that are streams, declared or by what they read."""
+    return frozenset(
+        number
+        for number, each in enumerate(sources)
+        if each.declared is not None or each.relation.streaming or each.relation.derived
+    )
 
 
 def _before(edits: tuple[Edit, ...], place: int) -> int:

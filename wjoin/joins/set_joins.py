@@ -258,7 +258,7 @@ def _shared(asked: Asked, group: Sequence[tuple[SetStatement, Member]], kept: Ke
     """Return the join that statements share."""
     members = [member for _, member in group]
     text = shared_text(members)
-    query = parse_statement(text)
+    query = parse_statement(text, asked.looked_for)
     if not isinstance(query, Query):
         raise AssertionError("a shared join has a window clause")
     rewriting = rewrite(asked.asked(text, asked.params), query, kept, first=number)

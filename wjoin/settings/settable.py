@@ -32,7 +32,7 @@ SETTINGS = (
         "wjoin.shedding_base",
         "wjoin.state",
     ),
-    *("wjoin.stretch", "wjoin.trigger", "wjoin.utilization", "wjoin.waiting"),
+    *("wjoin.stretch", "wjoin.trigger", "wjoin.utilization", "wjoin.waiting", "wjoin.windows_from_where"),
     *_HINT_SETTINGS,
 )
 """The settings that SET knows: ``wjoin.checkpoint`` is the folder of the checkpoints of INSERT INTO,
@@ -46,7 +46,8 @@ INTOs of a script are a statement set, ``wjoin.shedding`` how rows are shed when
 ``wjoin.state`` where the state of INSERT
 INTO is (``homes.homes``), ``wjoin.stretch`` how many bytes of new
 rows a worker joins at once, ``wjoin.trigger`` how often micro-batches start, ``wjoin.waiting`` how many bytes
-of rows may wait for each sink of a statement set that fails; the others are defaults for
+of rows may wait for each sink of a statement set that fails, ``wjoin.windows_from_where`` whether conditions
+between event times are windows; the others are defaults for
 the hints of their names."""
 
 _THRESHOLDS, _RANGE = 4, 2
@@ -154,6 +155,9 @@ _READ: dict[str, Callable[[str], Any]] = {
     "wjoin.stretch": lambda value: _bytes("wjoin.stretch", value),
     "wjoin.trigger": lambda value: processing_time(value, "wjoin.trigger"),
     "wjoin.waiting": lambda value: _bytes("wjoin.waiting", value),
+    "wjoin.windows_from_where": lambda value: (
+        _one_of("wjoin.windows_from_where", ("on", "off"), value) == "on"
+    ),
 }
 
 
@@ -182,6 +186,10 @@ class Settings:
     def hint_defaults(self) -> dict[str, str]:
         """Return the defaults for hints, by the name of the hint."""
         return {hint: self.values[key] for key, hint in _HINT_SETTINGS.items() if key in self.values}
+
+    def windows_from_where(self) -> bool:
+        """Return whether conditions between event times are windows."""
+        return bool(self._read("wjoin.windows_from_where", True))
 
     def costs(self) -> CostSettings:
         """Return what plans are weighed with, as far as the settings tell."""

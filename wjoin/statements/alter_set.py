@@ -11,6 +11,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_statement
 from wjoin.grammar.suggestions import suggestion
 from wjoin.grammar.syntax import AlterSet, Identifier, InsertInto, StatementSet
+from wjoin.joins.recognised import recognised
 from wjoin.planner.plan.block_columns import quoted
 from wjoin.queries.running import Running
 from wjoin.queries.running_set import RunningSet
@@ -28,7 +29,8 @@ def alter_set(asked: Asked, statement: AlterSet) -> Running:
     inserts = _changed(asked, statement, of_set.inserts)
     failure = "ON FAILURE KEEP OTHERS " if of_set.keep_others else ""
     text = f"EXECUTE STATEMENT SET {quoted(of_set.name)} {failure}BEGIN {'; '.join(inserts)}; END"
-    body, own = parse_statement(text), asked.asked(text, _together(asked, of_set, statement))
+    own = asked.asked(text, _together(asked, of_set, statement))
+    body = recognised(own, parse_statement(text))
     if not isinstance(body, StatementSet):
         raise AssertionError("a statement set is one")
     with own.placed(), asked.queries.replacing(running):

@@ -11,6 +11,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_statement
 from wjoin.grammar.syntax import ExecuteImmediate, InsertInto, SparkStatement, Statement
 from wjoin.joins.predicates import show_predicates
+from wjoin.joins.recognised import recognised
 from wjoin.joins.rewrite import joined_rows, joined_view
 from wjoin.settings.parameters import setting_value
 from wjoin.spark.spark_failures import located
@@ -49,7 +50,7 @@ def _execute_immediate(asked: Asked, statement: ExecuteImmediate) -> DataFrame:
     """Run the statement that an expression says. Raises WJoinError WJ606 for one that cannot be run so."""
     given = {"args": asked.params} if asked.params else {}
     (text,) = asked.engine.run(f"SELECT {statement.said.of(asked.text)}", **given).first() or (None,)
-    said = parse_statement(str(text)) if text else statement
+    said = recognised(asked.asked(str(text), {}), parse_statement(str(text))) if text else statement
     if isinstance(said, ExecuteImmediate) or (statement.bound and isinstance(said, SparkStatement)):
         return send(asked, statement)
     if isinstance(said, SparkStatement):

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from wjoin.context import Asked
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import CreateSink, CreateStream, CreateView, InsertInto, Statement, StatementSet
+from wjoin.joins.recognised import recognised
 from wjoin.joins.set_joins import SetStatement, parts_of
 from wjoin.measured.kept import Kept
 from wjoin.settings.settable import SHARED
@@ -17,10 +18,12 @@ def in_sets(asked: Asked, statements: Iterable[Statement]) -> Iterator[Statement
     """Yield the statements of a script to run them one by one, those that may be in a set together as one.
 
     A set comes behind its last statement and what has been created between them. It ends where something else
-    stands, such as an INSERT INTO that a set cannot run, for that may be about its results.
+    stands, such as an INSERT INTO that a set cannot run, for that may be about its results. What is a W-join
+    by its conditions is one here.
     """
     together: list[InsertInto] = []
-    for statement in statements:
+    for each in statements:
+        statement = recognised(asked, each)
         if isinstance(statement, InsertInto) and _fits(asked, statement, together):
             together.append(statement)
             continue
