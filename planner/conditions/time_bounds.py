@@ -6,6 +6,7 @@ Spark takes the difference of two TIMESTAMPs, and adds days to one, by the clock
 zone: where these are put forward and back, the bounds are wider by as much.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -36,6 +37,9 @@ MAXIMUM_DEPTH = 50
 
 _ANY_ZONE = 30 * 3_600_000_000
 """More than the offsets of any two time zones are apart, in microseconds."""
+
+_FIXED = re.compile(r"(ETC/)?(UTC|GMT|Z|UT)?([+-].*)?")
+"""Time zones in which no clock is put forward."""
 
 _UNITS = {**UNITS, "WEEK": 7 * DAY}
 _NOWHERE = Span(0, 0)
@@ -95,11 +99,11 @@ def zone_slack(zone: str) -> int:
     >>> zone_slack("UTC"), zone_slack("+02:00"), zone_slack("Europe/Berlin") >= 3_600_000_000
     (0, 0, True)
     """
-    if zone.upper() in ("UTC", "GMT", "Z", "ETC/UTC", "ETC/GMT") or zone[:1] in ("+", "-"):
+    if _FIXED.fullmatch(zone.upper()):
         return 0
     try:
         found = ZoneInfo(zone)
-    except (OSError, ValueError):
+    except (KeyError, OSError, ValueError):
         return _ANY_ZONE
     # No offset was in force for less than a week.
     moments = (datetime(1850, 1, 1, tzinfo=UTC) + timedelta(days=7 * week) for week in range(52 * 300))

@@ -23,7 +23,7 @@ final class ParserInFront implements InvocationHandler {
   /** Words of which statements of wjoin have one; Python tells those of Spark's that have one, too. */
   private static final Pattern WORDS =
       Pattern.compile(
-          "\\b(?:D?WINDOW|STREAMS?|SINKS?|PREDICATES|QUERY|QUERIES|STATEMENT\\s+SET|MATCH_CONDITION)\\b|\\bPATH\\s*(?:\\(|--|/\\*)|\\bwjoin\\.",
+          "\\b(?:D?WINDOW|STREAMS?|SINKS?|PREDICATES|QUERY|QUERIES|STATEMENT\\s+SET|MATCH_CONDITION|WITHIN)\\b|\\bPATH\\s*(?:\\(|--|/\\*)|\\bwjoin\\.",
           Pattern.CASE_INSENSITIVE);
 
   /** Calls of wjoin's own predicates: Python tells Spark of them. */
@@ -37,6 +37,10 @@ final class ParserInFront implements InvocationHandler {
       Pattern.compile(
           "\\b(?:ALTER|ANALYZE|CACHE|COMMENT|DELETE|DESC|DESCRIBE|DROP|INSERT|LOAD|MERGE|REPAIR|SHOW\\s+(?:CREATE|PARTITIONS)|TRUNCATE|UPDATE|VIEW)\\b",
           Pattern.CASE_INSENSITIVE);
+
+  /** Joins: of declared streams they may be ours by their conditions. */
+  private static final Pattern JOINS =
+      Pattern.compile("\\bJOIN\\b|\\bFROM\\b[^;]*,", Pattern.CASE_INSENSITIVE);
 
   private final SparkSession session;
   private final ParserInterface spark;
@@ -96,6 +100,7 @@ final class ParserInFront implements InvocationHandler {
     return WORDS.matcher(text).find()
         || Pieces.begun(Planner.name(session))
         || PREDICATES.matcher(text).find()
-        || (Planner.isRunning() && DECLARED.matcher(text).find());
+        || (Planner.isRunning()
+            && (DECLARED.matcher(text).find() || JOINS.matcher(text).find()));
   }
 }
