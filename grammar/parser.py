@@ -12,7 +12,7 @@ from wjoin.grammar.spans import Span
 from wjoin.grammar.tokens import HALF_PAIR, Token, identifier, is_name, scan
 
 _BETWEEN_CREATE = frozenset("OR REPLACE TEMP TEMPORARY GLOBAL LOCAL IF NOT EXISTS".split())
-_EXPLAIN_MODES = frozenset({"FORMATTED", "COST", "ANALYZE"})
+_EXPLAIN_MODES = frozenset({"FORMATTED", "COST", "ANALYZE", "MATCH"})
 _OTHER_MODES = frozenset({"EXTENDED", "CODEGEN", "LOGICAL"})
 
 
@@ -253,10 +253,17 @@ def _execute_immediate(code: Code) -> syntax.ExecuteImmediate:
 def _explain(code: Code) -> syntax.Statement:
     mode = code.word(1) if code.word(1) in _EXPLAIN_MODES | _OTHER_MODES else ""
     start = 2 if mode else 1
+    meant, start = _meant_rows(code, start) if mode == "MATCH" else ((), start)
     if (code.word(start), code.word(start + 1)) == ("STATEMENT", "SET"):
+        if mode == "MATCH":
+            message, remedy = "EXPLAIN MATCH explains one statement", "explain one INSERT INTO of the set"
+            raise WJoinError("WJ503", message, span=code.tokens[1].span, help=remedy)
         body = _statement_set(code, start)
         return syntax.ExplainSet(mode, body, span=_whole(code))
     blocks = find_blocks(code, start)
+    if not blocks and mode == "MATCH":
+        message = "EXPLAIN MATCH is for statements with a window clause"
+        raise WJoinError("WJ503", message, span=code.tokens[1].span)
     if not blocks:
         return syntax.SparkStatement(span=_whole(code))
     if mode in _OTHER_MODES:
@@ -266,13 +273,31 @@ def _explain(code: Code) -> syntax.Statement:
     if _is_one_into(code, inserts):
         inserted = _insert(code, inserts[0], start)
         if isinstance(inserted, syntax.InsertInto) and isinstance(inserted.body, syntax.Query):
-            return syntax.Explain(mode, inserted.body, span=_whole(code), target=inserted.target)
+            return syntax.Explain(mode, inserted.body, inserted.target, meant, span=_whole(code))
     if code.word(start) not in QUERY_WORDS and code.mark(start) != "(":
         # EXPLAIN CREATE VIEW v AS SELECT … explains the query.
         levels = code.level(start, len(code.tokens))
         start = next((place for place in levels if code.first_word(place) in QUERY_WORDS), start)
     query = syntax.Query(blocks, span=code.span(start, len(code.tokens)))
-    return syntax.Explain(mode, query, span=_whole(code))
+    return syntax.Explain(mode, query, meant=meant, span=_whole(code))
+
+
+def _meant_rows(code: Code, place: int) -> tuple[tuple[syntax.MeantRows, ...], int]:
+    """Return the rows that EXPLAIN MATCH means, which stand at a place, and the place after them."""
+    found: list[syntax.MeantRows] = []
+    while place < len(code.tokens) and is_name(code.tokens[place]) and code.mark(place + 1) == "(":
+        name, closing = identifier(code.tokens[place]), code.partner[place + 1]
+        if closing < 0:
+            refuse_unclosed(code)
+        if any(name.matches(each.stream.name) for each in found):
+            message, remedy = f"EXPLAIN MATCH names {name.name} twice", "join its conditions with AND"
+            raise WJoinError("WJ503", message, span=name.span, help=remedy)
+        found.append(syntax.MeantRows(name, code.span(place + 2, closing)))
+        place = closing + 1
+        if code.mark(place) != ",":
+            break
+        place += 1
+    return tuple(found), place
 
 
 def _statement_set(code: Code, start: int) -> syntax.StatementSet:

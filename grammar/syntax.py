@@ -607,16 +607,25 @@ class SetOption(Statement):
 
 
 @dataclass(frozen=True)
+class MeantRows:
+    """``A(condition)`` of EXPLAIN MATCH: the rows of a stream that are meant."""
+
+    stream: Identifier
+    condition: Span
+
+
+@dataclass(frozen=True)
 class Explain(Statement):
     """``EXPLAIN [FORMATTED | COST | ANALYZE] query`` where the query holds a W-join.
 
     ``mode`` is upper case, empty when none is written; ``target`` is that of an INSERT INTO whose
-    query is explained, else empty.
+    query is explained, else empty. ``EXPLAIN MATCH A(…), B(…) query`` has the rows that are ``meant``.
     """
 
     mode: str
     body: Query
     target: tuple[Identifier, ...] = ()
+    meant: tuple[MeantRows, ...] = ()
 
 
 @dataclass(frozen=True)

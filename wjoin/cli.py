@@ -299,6 +299,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "check": _check,
     "explain": _explain,
     "advise": _explain,
+    "why": _explain,
     "checkpoint": _checkpoint,
     "calibrate": _calibrate,
     "prepare": _prepare,

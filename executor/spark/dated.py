@@ -10,15 +10,8 @@ from wjoin.executor.report import NOTHING_SEEN
 from wjoin.executor.spark.observe import PREFIX
 from wjoin.executor.spark.pack import AHEAD
 from wjoin.planner.plan.ahead import too_far_ahead
-from wjoin.planner.plan.block_columns import event_time_expression, quoted
+from wjoin.planner.plan.block_columns import MICROSECONDS, event_time_expression, quoted
 from wjoin.planner.plan.physical import PhysicalPlan, TimeKind
-
-_MICROSECONDS = {
-    TimeKind.INTEGRAL: "CAST({} AS BIGINT)",
-    TimeKind.TIMESTAMP: "unix_micros({})",
-    # Spark tells them of a timestamp with a time zone only.
-    TimeKind.TIMESTAMP_NTZ: "unix_micros(from_utc_timestamp(CAST({} AS TIMESTAMP), current_timezone()))",
-}
 
 
 def dated_rows(plan: PhysicalPlan, stream: int, source: DataFrame, query: int) -> DataFrame:
@@ -52,7 +45,7 @@ def true_rows(
     """
     # Spark observes nothing that asks for the time of the micro-batch itself.
     rows = rows.select("*", F.expr(too_far_ahead(time, kind, ahead)).alias(AHEAD))
-    number = _MICROSECONDS[kind].format(time)
+    number = MICROSECONDS[kind].format(time)
     counts = {
         "undated": f"count_if({time} IS NULL)",
         "ahead": f"count_if({AHEAD})",

@@ -9,7 +9,7 @@ column when the result leaves the join.
 
 from dataclasses import dataclass
 
-from wjoin.planner.plan.physical import Pairs, PhysicalPlan, StageEdge, StreamScan
+from wjoin.planner.plan.physical import Pairs, PhysicalPlan, StageEdge, StreamScan, TimeKind
 
 MATCH_COLUMNS = {what: f"__wjoin_match_{what}" for what in ("time", "start", "span")}
 """The columns of joined rows for the match functions that a statement uses."""
@@ -75,6 +75,15 @@ def stored_column(plan: PhysicalPlan, stream: int, column: int) -> StoredColumn:
             if code.exact and code.types == (wanted.type,) and _same(code.expressions[0], wanted.expression):
                 return StoredColumn(code_name(stream, number), True)
     return StoredColumn(column_name(stream, column), False)
+
+
+MICROSECONDS = {
+    TimeKind.INTEGRAL: "CAST({} AS BIGINT)",
+    TimeKind.TIMESTAMP: "unix_micros({})",
+    # Spark tells them of a timestamp with a time zone only.
+    TimeKind.TIMESTAMP_NTZ: "unix_micros(from_utc_timestamp(CAST({} AS TIMESTAMP), current_timezone()))",
+}
+"""The Spark expression of an event time as a number, by its kind: microseconds, its own unit if integral."""
 
 
 def event_time_expression(scan: StreamScan) -> str:

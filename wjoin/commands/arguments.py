@@ -87,6 +87,8 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
         "advise", help="say how busy each window join of streams keeps Spark, and what it needs"
     )
     advise.set_defaults(format="text", mode="")
+    why = commands.add_parser("why", help="say at which step of each window join rows are lost")
+    why.set_defaults(format="text", mode="MATCH")
     calibrate = commands.add_parser("calibrate", help="measure the costs of this machine, for choosing plans")
     prepare = commands.add_parser(
         "prepare", help="make Spark start faster on this machine (takes a minute and 200 MB of disk)"
@@ -101,9 +103,9 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     site = add_site(commands)
     parser.set_defaults(debug=False)
     repartition = _repartition(commands)
-    for command in (run, shell, check, explain, advise, repartition):
+    for command in (run, shell, check, explain, advise, why, repartition):
         command.add_argument(
-            "file", nargs="?", metavar="FILE_OR_SQL" if command in (explain, advise) else "FILE.sql"
+            "file", nargs="?", metavar="FILE_OR_SQL" if command in (explain, advise, why) else "FILE.sql"
         )
         if command is not shell:
             command.add_argument("-e", dest="sql", metavar="SQL", help="statements instead of a file")
@@ -123,7 +125,7 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
         command.add_argument(
             "--profile", metavar="NAME", help="a profile of the wjoin.toml beside the script"
         )
-    for command in (run, shell, check, explain, advise, repartition, demo, calibrate, prepare, site):
+    for command in (run, shell, check, explain, advise, why, repartition, demo, calibrate, prepare, site):
         command.add_argument("--debug", action="store_true", help="show tracebacks and Spark's log")
     options, left = parser.parse_known_args(arguments)
     if options.command is None:
@@ -141,7 +143,7 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
         options.file, options.web = options.web, ""
     given = getattr(options, "file", None)
     if (
-        options.command in ("explain", "advise")
+        options.command in ("explain", "advise", "why")
         and options.sql is None
         and given
         and not given.endswith(".sql")

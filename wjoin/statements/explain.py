@@ -1,5 +1,6 @@
 """EXPLAIN: how the W-joins of a statement are planned, and what its mode asks for besides."""
 
+from wjoin.asking.match import explain_match
 from wjoin.context import Asked
 from wjoin.grammar.shown import shown_lines
 from wjoin.grammar.syntax import (
@@ -29,13 +30,16 @@ def explain(asked: Asked, statement: Statement, mode: str = "") -> Explanation:
     """Return the plans of a statement's W-joins, and in the text what the mode asks for besides.
 
     An INSERT INTO is planned as on the checkpoint that it would have. COST: every candidate.
-    ANALYZE: what the query does, which it runs. FORMATTED: Spark's own plan.
+    ANALYZE: what the query does, which it runs. FORMATTED: Spark's own plan. MATCH: why rows are no result.
     """
+    if isinstance(statement, StatementSet) and mode == "MATCH":
+        return Explanation("\n\n".join(_match(asked, each) for each in statement.inserts))
     if isinstance(statement, ExplainSet):
         return explain_set(asked, statement.body, statement.mode or mode)
     if isinstance(statement, StatementSet):
         return explain_set(asked, statement, mode)
     target: tuple[Identifier, ...] = ()
+    written = statement
     if isinstance(statement, Explain | InsertInto):
         target = statement.target
     if isinstance(statement, Explain):
@@ -49,6 +53,8 @@ def explain(asked: Asked, statement: Statement, mode: str = "") -> Explanation:
         with asked.placed(statement.span):
             frame = asked.engine.run(command)
         return Explanation(shown_lines("\n".join(row[0] for row in frame.collect())))
+    if mode == "MATCH":
+        return Explanation(_match(asked, written))
     checkpoint = explained_checkpoint(asked, target)
     kept = Kept(asked.engine.spark, checkpoint, asked.settings.home())
     analyze = mode == "ANALYZE"
@@ -75,6 +81,18 @@ def explain(asked: Asked, statement: Statement, mode: str = "") -> Explanation:
     if mode == "FORMATTED":
         parts.append("Spark plan\n" + spark_plan(rewriting.run_placed()))
     return Explanation(shown_lines("\n\n".join(parts)), documents, busy)
+
+
+def _match(asked: Asked, statement: Statement) -> str:
+    """Return what EXPLAIN MATCH tells of a statement; of an INSERT INTO of a set, under the name of its sink."""
+    body = statement.body if isinstance(statement, CreateView | Explain | InsertInto) else statement
+    if not isinstance(body, Query):
+        return ""
+    target = statement.target if isinstance(statement, Explain | InsertInto) else ()
+    meant = statement.meant if isinstance(statement, Explain) else ()
+    head = f"{'.'.join(each.name for each in target)}\n" if target and not meant else ""
+    checkpoint = explained_checkpoint(asked, target)
+    return shown_lines(head + explain_match(asked, body, meant, checkpoint))
 
 
 def _state_text(kept: Kept) -> str:

@@ -1,0 +1,141 @@
+"""EXPLAIN MATCH over tables and streams: the cause that a model knows is the one that is told."""
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+import wjoin
+from tests.tiers import tiers
+from wjoin.cli import main
+from wjoin.grammar.errors import WJoinError
+
+JOIN = """SELECT A.id FROM asked_a A, asked_b B WINDOW (A, B) BETWEEN 0 SECONDS AND 5 SECONDS
+WHERE A.name = B.name AND A.v > 3 AND A.v < B.v"""
+START = 1_700_000_000
+
+
+def told(session: wjoin.Session, text: str, **values: object) -> str:
+    return str(session.sql(text, values).collect()[0][0])
+
+
+def near_miss(drawn: random.Random, number: int) -> tuple[dict[str, object], dict[str, object], str]:
+    """Return a row of A and one of B that lack one thing, and how EXPLAIN tells it."""
+    at, apart = START + 1_000 * number, drawn.randrange(6)
+    first: dict[str, object] = {"id": number, "at": at, "name": f"n{number}", "v": 5}
+    second: dict[str, object] = {"id": number, "at": at + apart, "name": f"n{number}", "v": 9}
+    by = drawn.randrange(1, 60)
+    match drawn.choice(["late", "early", "key", "case", "null", "filter", "condition", "nothing"]):
+        case "late":
+            second["at"] = at + 5 + by
+            return first, second, f"B is {_span(5 + by)} later than A: {_span(by)} too late"
+        case "early":
+            second["at"] = at - by
+            return first, second, f"B is {_span(by)} earlier than A: {_span(by)} too early"
+        case "key":
+            second["name"] = f"m{number}"
+            return first, second, f"A.name = B.name: 'n{number}' is not 'm{number}'."
+        case "case":
+            second["name"] = f" N{number}"
+            return first, second, "but for upper and lower case"
+        case "null":
+            second["name"] = None
+            return first, second, "B.name is NULL, which equals nothing"
+        case "filter":
+            first["v"] = 3
+            return first, second, "First thing that fails: A.v > 3 is not true"
+        case "condition":
+            second["v"] = 5
+            return first, second, "First thing that fails: A.v < B.v is not true"
+    return first, second, "These rows are a result:"
+
+
+def _span(seconds: int) -> str:
+    minutes, left = divmod(seconds, 60)
+    return " ".join([f"{minutes} min"] * (minutes > 0) + [f"{left} s"] * (left > 0))
+
+
+def declare(session: wjoin.Session, name: str, rows: list[dict[str, object]]) -> None:
+    frame = session.createDataFrame(rows, "id LONG, at LONG, name STRING, v LONG")
+    frame.selectExpr("id", "timestamp_seconds(at) AS ts", "name", "v").createOrReplaceTempView(name)
+
+
+@pytest.mark.parametrize("count", tiers([3, 40, 200], long=[40], thorough=[200]))
+def test_the_cause_of_a_near_miss(session: wjoin.Session, count: int) -> None:
+    drawn = random.Random(count)
+    made = [near_miss(drawn, number) for number in range(count)]
+    declare(session, "asked_a", [first for first, _, _ in made])
+    declare(session, "asked_b", [second for _, second, _ in made])
+    for number, (_, _, cause) in enumerate(made):
+        found = told(session, f"EXPLAIN MATCH A(id = {number}), B(id = {number}) {JOIN}")
+        assert cause in found, (number, found)
+
+
+def test_rows_that_are_not_there_and_rows_that_nobody_names(session: wjoin.Session) -> None:
+    declare(session, "asked_a", [{"id": 1, "at": START, "name": "n", "v": 5}])
+    declare(session, "asked_b", [{"id": each, "at": START + each, "name": "n", "v": 9} for each in (7, 9)])
+    found = told(session, f"EXPLAIN MATCH A(id = :id AND name = 'n'), B(id = 7) {JOIN}", id=2)
+    assert found == (
+        "No row of A satisfies id = :id AND name = 'n'. A has 1 row:\n  id = :id: no row\n  name = 'n': 1 row"
+    )
+    nearest = told(session, f"EXPLAIN MATCH A(id = 1) {JOIN}")
+    assert "(the nearest of 2 rows)" in nearest
+    assert "B is 7 s later than A: 2 s too late" in nearest
+    for text, code in [
+        (f"EXPLAIN MATCH C(id = 1) {JOIN}", "WJ201"),
+        (f"EXPLAIN MATCH A(no_such = 1) {JOIN}", "WJ607"),
+        (f"EXPLAIN MATCH A(id = 1), A(id = 2) {JOIN}", "WJ503"),
+        ("EXPLAIN MATCH A(id = 1) SELECT 1", "WJ503"),
+    ]:
+        with pytest.raises(WJoinError) as caught:
+            session.sql(text)
+        assert caught.value.code == code
+
+
+def test_where_all_rows_are_lost(session: wjoin.Session) -> None:
+    rows = [{"id": each, "at": START + each, "name": f"n{each}", "v": 5} for each in range(10)]
+    declare(session, "asked_a", rows)
+    declare(session, "asked_b", [{**each, "at": each["at"] + 3600, "v": 9} for each in rows])  # type: ignore[operator]
+    lines = told(session, f"EXPLAIN MATCH {JOIN}").splitlines()
+    assert lines[:3] == ["Rows", "  A: 10 rows", "  B: 10 rows"]
+    assert lines[4] == "  10 combinations with A.name = B.name"
+    assert lines[5].startswith("  0 combinations inside window (A, B)") and "all are lost here" in lines[5]
+    assert lines[6].endswith("Moved by 1 h it would be inside: are both in one time zone?")
+    declare(session, "asked_b", [{**each, "name": f"N{each['id']} ", "v": 9} for each in rows])
+    assert "'n0' and 'N0 ' are equal, but for upper and lower case" in told(session, f"EXPLAIN MATCH {JOIN}")
+
+
+@pytest.mark.long
+def test_a_stream_tells_what_it_has_read_and_what_was_late(
+    session: wjoin.Session, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def bring(name: str, file: int, *rows: tuple[int, int]) -> None:
+        lines = (json.dumps({"id": number, "ts": START + at}) for number, at in rows)
+        (tmp_path / f".{name}{file}").write_text("\n".join(lines))
+        (tmp_path / f".{name}{file}").rename(tmp_path / name / f"{file}.json")
+
+    script = ""
+    for name in ("ap", "aq"):
+        (tmp_path / name).mkdir()
+        script += f"""CREATE OR REPLACE STREAM {name} (id BIGINT, ts BIGINT) USING json
+            OPTIONS (path '{tmp_path / name}') WATERMARK ts DELAY OF 2;"""
+    script += f"""CREATE OR REPLACE SINK asked_pairs USING parquet
+        OPTIONS (path '{tmp_path / "out"}', checkpointLocation '{tmp_path / "kept"}');"""
+    insert = "INSERT INTO asked_pairs SELECT P.id FROM ap P, aq Q WINDOW (P, Q) = 5 WHERE P.id = Q.id"
+    bring("ap", 1, (1, 0), (2, 20))
+    bring("aq", 1, (1, 1), (9, 20))
+    session.run_script(script + insert, once=True)
+    bring("aq", 2, (2, 15), (9, 30))
+    session.run_script(insert, once=True)
+    bring("aq", 3, (2, 21))
+    assert told(session, f"EXPLAIN MATCH P(id = 1), Q(id = 1) {insert}").startswith("These rows are a result")
+    late = told(session, f"EXPLAIN MATCH P(id = 2), Q(ts = {START + 15}) {insert}")
+    assert "Q came late, by 3: micro-batch 1 read it, and rows more than 2 newer" in late
+    unread = told(session, f"EXPLAIN MATCH P(id = 2), Q(ts = {START + 21}) {insert}")
+    assert "Q has not been read yet: no micro-batch has its file" in unread
+    (tmp_path / "script.sql").write_text(script + insert)
+    assert main(["why", str(tmp_path / "script.sql")]) == 0
+    found = capsys.readouterr().out
+    for line in ("Q: 5 rows", "Q: 4 rows of files that have been read", "Q: 3 rows in time"):
+        assert line in found

@@ -1,0 +1,1 @@
+"""EXPLAIN MATCH: why rows are no result, and at which step of a join all rows are lost."""

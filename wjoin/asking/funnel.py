@@ -1,0 +1,197 @@
+"""Where the rows of a window join are lost: how many are left after each thing that a result needs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+
+from wjoin.asking.arrival import in_time
+from wjoin.asking.judged import ended, near_miss, suspicion
+from wjoin.asking.meant_rows import Reader
+from wjoin.asking.needs import Bound, Kind, Need, Needs
+from wjoin.asking.source_rows import FILE
+from wjoin.grammar.plurals import counted
+from wjoin.planner.text.scope import quoted_if_needed
+from wjoin.planner.windows.lengths import human
+
+_MOST_PAIRS = 200_000_000
+"""Pairs without an equality that are compared at the most; of more, those of the first rows are."""
+
+_VALUES = 1_000
+"""Values of a key that are looked at for some that are nearly equal."""
+
+_LOST = "   ← all are lost here"
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """What a stream and those before it need of each other.
+
+    ``keys``, then ``windows`` (alternatives of bounds), then other ``conditions``.
+    """
+
+    stream: int
+    keys: tuple[Need, ...]
+    windows: tuple[tuple[Bound, ...], ...]
+    conditions: tuple[Need, ...]
+
+    def steps(self, needs: Needs) -> Iterator[tuple[str, str]]:
+        """Yield what is asked after the keys: in words, and as a Spark expression."""
+        if self.windows:
+            tests = (" AND ".join(needs.inside(each) for each in one) for one in self.windows)
+            words = ("; ".join(map(needs.shown, one)) for one in self.windows)
+            yield f"inside {' or '.join(words)}", " OR ".join(f"({each})" for each in tests)
+        if self.conditions:
+            words = (each.text for each in self.conditions)
+            yield f"with {' AND '.join(words)}", " AND ".join(f"({each.test})" for each in self.conditions)
+
+
+def funnel(reader: Reader, files: Mapping[str, int]) -> Iterator[str]:
+    """Yield what is left of the rows after each step, to the one after which nothing is left.
+
+    ``files``: the micro-batches in which a query has read them; where there are none, all rows are in time.
+    """
+    needs = reader.needs
+    left: list[DataFrame] = []
+    yield "Rows"
+    for number, name in enumerate(needs.names):
+        filters = [
+            each for each in needs.conditions if each.kind is Kind.FILTER and each.streams == (number,)
+        ]
+        lines, rows = _rows(reader, number, filters, files)
+        yield from (f"  {name}: {line}" for line in lines)
+        if rows is None:
+            return
+        left.append(rows)
+    found, before = left[0], [0]
+    for meeting in _meetings(reader):
+        own = needs.names[meeting.stream]
+        yield f"{', '.join(needs.names[each] for each in before)} and {own}"
+        lines, made = _meet(reader, meeting, found, left[meeting.stream])
+        yield from (f"  {line}" for line in lines)
+        if made is None:
+            return
+        found, before = made, [*before, meeting.stream]
+    if needs.unjudged:
+        yield f"Not judged: {'; '.join(needs.unjudged)}."
+
+
+def _rows(
+    reader: Reader, number: int, filters: Sequence[Need], files: Mapping[str, int]
+) -> tuple[list[str], DataFrame | None]:
+    """Return how many rows a stream has and keeps, and these; None where there are none."""
+    name, time = quoted_if_needed(reader.needs.names[number]), reader.needs.times[number]
+    rows, late, unread = in_time(reader, number, files)
+    labels = [f"with {each.text}" for each in filters] + ["with an event time"] * (time is not None)
+    tests = [f"({each.test})" for each in filters] + [f"{time} IS NOT NULL"] * (time is not None)
+    both = [" AND ".join(tests[: place + 1]) for place in range(len(tests))]
+    listed = ", ".join(["count(*)", *(f"count_if({each})" for each in both)])
+    (counts,) = reader.run(f"SELECT {listed} FROM {reader.alias(number)}", {number: rows}).collect()
+    steps = [("", counts[0] + late + unread)]
+    steps += [("of files that have been read", counts[0] + late), ("in time", counts[0])] if files else []
+    steps += zip(labels, counts[1:], strict=True)
+    lines: list[str] = []
+    before = -1
+    for label, count in steps:
+        if count != before:
+            lines.append(f"{counted(count, 'row')} {label}".rstrip() + _LOST * (count == 0))
+        before = count
+    if counts[-1] == 0:
+        return lines, None
+    where = f" WHERE {both[-1]}" if both else ""
+    struct = f"SELECT struct({name}.*) AS {name} FROM {reader.alias(number)}{where}"
+    return lines, reader.run(struct, {number: rows.drop(FILE)})
+
+
+def _meetings(reader: Reader) -> Iterator[Meeting]:
+    """Yield the streams after the first, one that an equality or a window links to those before it first."""
+    needs = reader.needs
+    before, left = {0}, list(range(1, len(needs.names)))
+    while left:
+        made = [_meeting(reader, before, each) for each in left]
+        linked = (each for each in made if each.keys or each.windows)
+        taken = next(linked, made[0])
+        yield taken
+        before.add(taken.stream)
+        left.remove(taken.stream)
+
+
+def _meeting(reader: Reader, before: set[int], number: int) -> Meeting:
+    needs, known = reader.needs, before | {number}
+    own = [each for each in needs.conditions if number in each.streams and known.issuperset(each.streams)]
+    windows = tuple(
+        tuple(each for each in one if number in each.streams and known.issuperset(each.streams))
+        for one in needs.alternatives
+    )
+    return Meeting(
+        number,
+        tuple(each for each in own if each.kind is Kind.KEY),
+        windows if all(windows) else (),
+        tuple(each for each in own if each.kind is Kind.CONDITION),
+    )
+
+
+def _meet(
+    reader: Reader, meeting: Meeting, found: DataFrame, rows: DataFrame
+) -> tuple[list[str], DataFrame | None]:
+    """Return how many combinations are left with one more stream, and these; None where there are none."""
+    left, right = found.count(), rows.count()
+    if not meeting.keys and left * right > _MOST_PAIRS:
+        most = int(_MOST_PAIRS**0.5)
+        found, rows = found.limit(most), rows.limit(most)
+    joined = "FROM {found} JOIN {rows} ON " + (
+        " AND ".join(f"({each.test})" for each in meeting.keys) or "true"
+    )
+    steps = list(meeting.steps(reader.needs))
+    tests = [" AND ".join(f"({test})" for _, test in steps[: place + 1]) for place in range(len(steps))]
+    listed = ", ".join(["count(*)", *(f"count_if({each})" for each in tests)])
+    (counts,) = reader.query(f"SELECT {listed} {joined}", found=found, rows=rows).collect()
+    keys = " AND ".join(each.text for each in meeting.keys)
+    labels = [f"with {keys}" if keys else f"of {left:,} and {right:,}", *(words for words, _ in steps)]
+    lines = []
+    for label, count in zip(labels, counts, strict=True):
+        lines.append(f"{counted(count, 'combination')} {label}{_LOST * (count == 0)}")
+        if count == 0:
+            at_keys, at_windows = len(lines) == 1, len(lines) == 2 and meeting.windows
+            if at_keys:
+                lines += _nearly_equal(reader, meeting, found, rows)
+            elif at_windows:
+                lines += _nearest(reader, meeting, joined, found, rows)
+            return lines, None
+    where = f" WHERE {tests[-1]}" if tests else ""
+    return lines, reader.query(f"SELECT * {joined}{where}", found=found, rows=rows)
+
+
+def _nearest(
+    reader: Reader, meeting: Meeting, joined: str, found: DataFrame, rows: DataFrame
+) -> Iterator[str]:
+    """Yield how far the nearest combination is outside of each window."""
+    needs = reader.needs
+    for bound in (each for one in meeting.windows for each in one):
+        beyond, first, second = needs.beyond(bound), needs.times[bound.first], needs.times[bound.second]
+        query = f"SELECT min({beyond}), min_by({first}, {beyond}), min_by({second}, {beyond}) {joined}"
+        (nearest,) = reader.query(query, found=found, rows=rows).collect()
+        if nearest[0]:
+            times = [0] * len(needs.names)
+            times[bound.first], times[bound.second] = nearest[1], nearest[2]
+            outside = f"the nearest is {human(nearest[0], needs.kind)} outside of {needs.shown(bound)}"
+            yield ended(f"{outside}{suspicion(needs, bound, times)}")
+
+
+def _nearly_equal(reader: Reader, meeting: Meeting, found: DataFrame, rows: DataFrame) -> Iterator[str]:
+    """Yield values of keys that are equal but for something, or else a value of each side."""
+    for need in meeting.keys:
+        values: list[list[str]] = [[], []]
+        for stream, side in need.sides:
+            own = stream == meeting.stream
+            query = f"SELECT DISTINCT CAST({side} AS STRING) FROM {{frame}} LIMIT {_VALUES}"
+            read = reader.query(query, frame=rows if own else found).collect()
+            values[own] = [each[0] for each in read if each[0] is not None]
+        alike = {each.strip().lower(): each for each in values[1]}
+        pairs = ((left, alike.get(left.strip().lower())) for left in values[0])
+        near = ((left, right) for left, right in pairs if right is not None and near_miss(left, right))
+        left, right = next(near, (values[0][:1], values[1][:1]))
+        if isinstance(left, str) and isinstance(right, str):
+            yield f"{need.text}: {left!r} and {right!r} are equal{near_miss(left, right)}."
+        elif left and right:
+            yield f"{need.text}: {left[0]!r} is a value on one side, {right[0]!r} on the other."

@@ -1,0 +1,137 @@
+"""EXPLAIN MATCH: why the rows that are meant are no result of a window join."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from wjoin.asking.arrival import arrivals, read_files
+from wjoin.asking.funnel import funnel
+from wjoin.asking.judged import Combination, Verdict, ended, judged
+from wjoin.asking.meant_rows import Candidates, Reader
+from wjoin.asking.needs import Kind, Needs, needs_of
+from wjoin.asking.source_rows import FILE, as_tables
+from wjoin.context import Asked
+from wjoin.grammar.plurals import counted, listed
+from wjoin.grammar.syntax import MeantRows, Query
+from wjoin.joins.rewrite import rewrite
+from wjoin.planner.text.scope import quoted_if_needed
+
+_SHOWN_COLUMNS = 8
+_SHOWN = 60
+"""Characters of a value that are shown."""
+
+
+def explain_match(asked: Asked, query: Query, meant: Sequence[MeantRows], checkpoint: str | None) -> str:
+    """Return why rows that are meant are no result of a query, or that they are one.
+
+    The last window join of the query is asked; without rows that are meant it tells at which step rows are
+    lost. With the ``checkpoint`` of a query it tells which rows came late there. Raises WJoinError.
+    """
+    rewriting = rewrite(asked, query, runs=False, apart=True)
+    join = rewriting.done[-1]
+    needs = needs_of(join.planned)
+    spark = asked.engine.spark
+    with asked.placed(query.span), as_tables(spark, join.sources) as tables:
+        reader = Reader(asked, needs, tables)
+        files = {} if checkpoint is None else read_files(spark, checkpoint)
+        if not meant:
+            return "\n".join(funnel(reader, files))
+        found = reader.candidates(meant)
+        lines = list(_missing(reader, found, meant))
+        if not lines:
+            verdict = min(_verdicts(reader, found), key=lambda each: each.nearness)
+            if files:
+                came = arrivals(reader, files, verdict.combination.files, verdict.combination.times)
+                verdict = replace(verdict, faults=(*verdict.faults, *came))
+            lines = list(_told(needs, found, verdict))
+    return "\n".join(lines)
+
+
+def _missing(reader: Reader, found: Sequence[Candidates], meant: Sequence[MeantRows]) -> Iterator[str]:
+    """Yield what is told where a stream has no row that could take part."""
+    for number, (name, each) in enumerate(zip(reader.needs.names, found, strict=True)):
+        if each.found:
+            continue
+        if not each.all:
+            yield f"{name} has no rows."
+        elif each.condition:
+            yield f"No row of {name} satisfies {each.condition}. {name} has {counted(each.all, 'row')}:"
+            for part, count in reader.alone(number, each.condition):
+                yield f"  {part}: {counted(count, 'row') if count else 'no row'}"
+
+
+def _verdicts(reader: Reader, found: Sequence[Candidates]) -> Iterator[Verdict]:
+    """Yield what each combination of the candidates lacks."""
+    needs = reader.needs
+    parts = ["NULL" if time is None else time for time in needs.times]
+    parts += [f"coalesce({each.test}, false)" for each in needs.conditions]
+    keys = [number for number, each in enumerate(needs.conditions) if each.kind is Kind.KEY]
+    for number in keys:
+        parts += [f"CAST({side} AS STRING)" for _, side in needs.conditions[number].sides]
+    shown = [_shown_columns(needs, number, each) for number, each in enumerate(found)]
+    for number, (columns, each) in enumerate(zip(shown, found, strict=True)):
+        parts += [f"CAST({column} AS STRING)" for column, _ in columns]
+        name = quoted_if_needed(needs.names[number])
+        parts.append(f"{name}.{FILE}" if FILE in each.rows.columns else "NULL")
+    listed_parts = ", ".join(f"{part} AS c{place}" for place, part in enumerate(parts))
+    tables = " CROSS JOIN ".join(reader.alias(number) for number in range(len(found)))
+    frames = {number: each.rows for number, each in enumerate(found)}
+    for row in reader.run(f"SELECT {listed_parts} FROM {tables}", frames).toLocalIterator():
+        yield judged(needs, _combination(needs, keys, shown, list(row)))
+
+
+def _combination(
+    needs: Needs, keys: Sequence[int], shown: Sequence[Sequence[tuple[str, str]]], values: list[object]
+) -> Combination:
+    taken = iter(values)
+    times = tuple(None if (each := next(taken)) is None else int(str(each)) for _ in needs.times)
+    holds = tuple(bool(next(taken)) for _ in needs.conditions)
+    sides: list[tuple[str | None, str | None] | None] = [None] * len(needs.conditions)
+    for number in keys:
+        left, right = next(taken), next(taken)
+        sides[number] = (_text(left), _text(right))
+    rows, files = [], []
+    for columns in shown:
+        rows.append(", ".join(f"{name} {_short(next(taken))}" for _, name in columns))
+        files.append(_text(next(taken)))
+    return Combination(times, holds, tuple(sides), tuple(rows), tuple(files))
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _short(value: object) -> str:
+    text = "NULL" if value is None else str(value)
+    text = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    # Blanks at an end are seen between quotes only.
+    return text if text == text.strip() else repr(text)
+
+
+def _shown_columns(needs: Needs, number: int, found: Candidates) -> list[tuple[str, str]]:
+    """Return the expressions of the columns by which a row is shown, and their names."""
+    name = quoted_if_needed(needs.names[number])
+    listed_columns = [*needs.columns[number], *(each for each in found.rows.columns if each != FILE)]
+    shown = list(dict.fromkeys(listed_columns))[:_SHOWN_COLUMNS]
+    return [(f"{name}.{quoted_if_needed(each)}", each) for each in shown]
+
+
+def _told(needs: Needs, found: Sequence[Candidates], verdict: Verdict) -> Iterator[str]:
+    """Yield what is told of the nearest combination."""
+    yield "These rows are no result:" if verdict.faults else "These rows are a result:"
+    for name, each, row in zip(needs.names, found, verdict.combination.rows, strict=True):
+        yield f"  {name}  {row}{_of(each)}"
+    if verdict.faults:
+        first, *others = verdict.faults
+        yield f"First thing that fails: {ended(first.text)}"
+        for fault in others:
+            yield f"Also: {ended(fault.text)}"
+    if verdict.satisfied:
+        yield f"Satisfied: {'; '.join(verdict.satisfied)}."
+    if needs.unjudged:
+        yield f"Not judged: {listed(needs.unjudged)}."
+
+
+def _of(found: Candidates) -> str:
+    if found.found <= 1:
+        return ""
+    return f"   (the nearest of {found.found:,} rows{' that are meant' if found.condition else ''})"
