@@ -84,7 +84,7 @@ def explain(asked: Asked, statement: Statement, mode: str = "") -> Explanation:
 
 
 def _match(asked: Asked, statement: Statement) -> str:
-    """Return what EXPLAIN MATCH tells of a statement; of an INSERT INTO of a set, under the name of its sink."""
+    """Return what EXPLAIN MATCH tells of a statement, without meant rows under the name of its sink."""
     body = statement.body if isinstance(statement, CreateView | Explain | InsertInto) else statement
     if not isinstance(body, Query):
         return ""
