@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 
 from wjoin.asking.arrival import in_time
-from wjoin.asking.judged import ended, near_miss, suspicion
+from wjoin.asking.judged import near_miss, suspicion
 from wjoin.asking.meant_rows import Reader
 from wjoin.asking.needs import Bound, Kind, Need, Needs
 from wjoin.asking.source_rows import FILE
@@ -174,8 +174,9 @@ def _nearest(
         if nearest[0]:
             times = [0] * len(needs.names)
             times[bound.first], times[bound.second] = nearest[1], nearest[2]
-            outside = f"the nearest is {human(nearest[0], needs.kind)} outside of {needs.shown(bound)}"
-            yield ended(f"{outside}{suspicion(needs, bound, times)}")
+            yield f"the nearest is {human(nearest[0], needs.kind)} outside of {needs.shown(bound)}"
+            if hint := suspicion(needs, bound, times):
+                yield f"  {hint}"
 
 
 def _nearly_equal(reader: Reader, meeting: Meeting, found: DataFrame, rows: DataFrame) -> Iterator[str]:

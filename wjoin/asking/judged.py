@@ -1,7 +1,7 @@
 """Combinations of rows, judged: which is nearest to a result, and what it lacks."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from wjoin.asking.needs import Bound, Kind, Need, Needs
 from wjoin.planner.plan.physical import TimeKind
@@ -29,11 +29,20 @@ class Combination:
 
 @dataclass(frozen=True)
 class Fault:
-    """A need that a combination does not satisfy, in words; ``beyond``: by how much where it is a window."""
+    """A need that a combination does not satisfy, in words, and what may be the reason (``hint``).
+
+    ``beyond``: by how much, where it is a window.
+    """
 
     kind: Kind
     text: str
     beyond: int = 0
+    hint: str = ""
+
+    @property
+    def lines(self) -> list[str]:
+        """The fault as it is told."""
+        return [f"{self.text}.", *([f"  {self.hint}"] if self.hint else [])]
 
 
 @dataclass(frozen=True)
@@ -79,23 +88,22 @@ def _windows(needs: Needs, times: Sequence[int | None]) -> tuple[list[Fault], li
     found: list[tuple[list[Fault], list[str]]] = []
     for bounds in needs.alternatives:
         beyond = [(each, each.beyond(known)) for each in bounds]
-        outside = [Fault(Kind.WINDOW, _window(needs, each, known), by) for each, by in beyond if by]
+        outside = [_outside(needs, each, known, by) for each, by in beyond if by]
         found.append((outside, [needs.shown(each) for each, by in beyond if not by]))
     best = min(found, key=lambda each: sum(fault.beyond for fault in each[0]), default=([], []))
     if best[0] and len(found) > 1:
         more = f" (the nearest of {len(found)} alternatives)"
-        return [Fault(each.kind, each.text + more, each.beyond) for each in best[0]], best[1]
+        return [replace(each, text=each.text + more) for each in best[0]], best[1]
     return best
 
 
-def _window(needs: Needs, bound: Bound, times: Sequence[int]) -> str:
+def _outside(needs: Needs, bound: Bound, times: Sequence[int], by: int) -> Fault:
+    """Return what is told of a window outside of which times are."""
     first, second = needs.names[bound.first], needs.names[bound.second]
     later = times[bound.second] - times[bound.first]
-    by = bound.beyond(times)
-    how = f"{second} is {_apart(needs, later)} {first}"
     much = "too late" if bound.most is not None and later > bound.most else "too early"
-    text = f"{needs.shown(bound)}; {how}: {human(by, needs.kind)} {much}"
-    return text + suspicion(needs, bound, times)
+    how = f"{second} is {_apart(needs, later)} {first}: {human(by, needs.kind)} {much}"
+    return Fault(Kind.WINDOW, f"{needs.shown(bound)}; {how}", by, suspicion(needs, bound, times))
 
 
 def _apart(needs: Needs, later: int) -> str:
@@ -114,12 +122,12 @@ def suspicion(needs: Needs, bound: Bound, times: Sequence[int]) -> str:
     for scale, unit in _UNITS if times[small] > 0 else ():
         if inside(large, times[large] // scale) or inside(small, times[small] * scale):
             names = f"{needs.names[large]} is {scale:,} times that of {needs.names[small]}"
-            return f". The time of {names}: is one of them in {unit}?"
+            return f"The time of {names}: is one of them in {unit}?"
     if needs.kind is TimeKind.INTEGRAL:
         return ""
     zone = round((times[bound.second] - times[bound.first]) / _QUARTER) * _QUARTER
     if 0 < abs(zone) <= _MOST_HOURS * _HOUR and inside(bound.second, times[bound.second] - zone):
-        return f". Moved by {human(abs(zone), needs.kind)} it would be inside: are both in one time zone?"
+        return f"Moved by {human(abs(zone), needs.kind)} it would be inside: are both in one time zone?"
     return ""
 
 
@@ -151,8 +159,3 @@ def _number(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
-
-
-def ended(text: str) -> str:
-    """Return a sentence with its end."""
-    return text if text.endswith("?") else f"{text}."

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from wjoin.asking.arrival import arrivals, read_files
 from wjoin.asking.funnel import funnel
-from wjoin.asking.judged import Combination, Verdict, ended, judged
+from wjoin.asking.judged import Combination, Verdict, judged
 from wjoin.asking.meant_rows import Candidates, Reader
 from wjoin.asking.needs import Kind, Needs, needs_of
 from wjoin.asking.source_rows import FILE, as_tables
@@ -122,9 +122,10 @@ def _told(needs: Needs, found: Sequence[Candidates], verdict: Verdict) -> Iterat
         yield f"  {name}  {row}{_of(each)}"
     if verdict.faults:
         first, *others = verdict.faults
-        yield f"First thing that fails: {ended(first.text)}"
-        for fault in others:
-            yield f"Also: {ended(fault.text)}"
+        for begin, fault in [("First thing that fails:", first), *(("Also:", each) for each in others)]:
+            text, *hints = fault.lines
+            yield f"{begin} {text}"
+            yield from hints
     if verdict.satisfied:
         yield f"Satisfied: {'; '.join(verdict.satisfied)}."
     if needs.unjudged:
