@@ -1,12 +1,20 @@
 """How far rows are out of order in the order in which they come, whoever reads them, and in what pieces."""
 
 import itertools
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from wjoin.parts.kernels.runs import Int64Array
+
+Place = tuple[str, int, str, int]
+"""Where a piece comes among the others: its sequence, the major number and name in it, and its first row."""
+
+_TWO_DIGITS = np.uint64(100)
 
 
 @dataclass
@@ -27,26 +35,36 @@ class ReadPart:
     greatest: int
     within: int = 0
 
-    def note(self, times: Int64Array) -> None:
-        """Take the event times of more rows, in their order."""
+    @property
+    def place(self) -> Place:
+        """Where it comes among the pieces."""
+        return self.sequence, self.major, self.name, self.first
+
+    def note(self, times: Int64Array) -> npt.NDArray[np.uint64]:
+        """Take the event times of more rows, in order; return how far each lies behind one before it."""
         latest = np.maximum.accumulate(np.maximum(times, self.greatest))
         # As numbers without a sign: the ends of int64 are further apart than int64 reaches.
         behind = latest.view(np.uint64) - times.view(np.uint64)
         self.within = max(self.within, int(behind.max()))
         self.least = min(self.least, int(times.min()))
         self.greatest = int(latest[-1])
+        return behind
 
 
 class ReadParts:
     """The pieces in which a reader finds its rows.
 
     ``log``: rows have a number each (``starts``) that grows within a piece, and the rows of one
-    name are a sequence of their own. Otherwise they have the start of their part of a file.
+    name are a sequence of their own. Otherwise they have the start of their part of a file. ``seen`` are the
+    greatest event times before pieces that are known already (``seen_before``): then ``late`` counts how far
+    rows lie behind, rounded up to two digits.
     """
 
-    def __init__(self, *, log: bool) -> None:
+    def __init__(self, *, log: bool, seen: Sequence[tuple[Place, int]] = ()) -> None:
         self._log = log
+        self._seen = seen
         self._found: list[ReadPart] = []
+        self.late: Counter[int] = Counter()
 
     def note(
         self,
@@ -66,7 +84,10 @@ class ReadParts:
             name, start = names[int(name_of[begin])], int(starts[begin])
             piece = self._piece(name, int(majors[begin]), start, int(times[begin]))
             piece.last = int(starts[end - 1])
-            piece.note(times[begin:end])
+            behind = piece.note(times[begin:end])
+            if self._seen:
+                values, counts = np.unique(_rounded(behind), return_counts=True)
+                self.late.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
 
     def _piece(self, name: str, major: int, start: int, time: int) -> ReadPart:
         """Return the piece that a row goes on with, or a new one."""
@@ -76,11 +97,37 @@ class ReadParts:
             follows = start > last.last if self._log else start == last.last
             if follows and (last.sequence, last.major, last.name) == (sequence, major, name):
                 return last
-        self._found.append(ReadPart(sequence, major, name, start, start, time, time))
-        return self._found[-1]
+        made = ReadPart(sequence, major, name, start, start, time, time)
+        at = bisect_right(self._seen, made.place, key=lambda each: each[0]) - 1
+        if at >= 0 and self._seen[at][0][0] == sequence:
+            made.greatest = max(time, self._seen[at][1])
+        self._found.append(made)
+        return made
 
     def __iter__(self) -> Iterator[ReadPart]:
         return iter(self._found)
+
+
+def _rounded(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Return numbers rounded up to two digits."""
+    step = np.ones_like(values)
+    while (large := values // step >= _TWO_DIGITS).any():
+        step[large] *= np.uint64(10)
+    return values // step * step + np.where(values % step > 0, step, np.uint64(0))
+
+
+def seen_before(pieces: Iterable[ReadPart]) -> list[tuple[Place, int]]:
+    """Return for each piece, in their order, the greatest event time in it and those of its sequence before.
+
+    That of a piece comes right after its place.
+    """
+    found: list[tuple[Place, int]] = []
+    for each in sorted(pieces, key=lambda each: each.place):
+        goes_on = bool(found) and found[-1][0][0] == each.sequence
+        sequence, major, name, _ = each.place
+        behind = (sequence, major, name, each.last + 1)
+        found.append((behind, max(each.greatest, found[-1][1]) if goes_on else each.greatest))
+    return found
 
 
 def disorder(pieces: Iterable[ReadPart]) -> int | None:
@@ -92,7 +139,7 @@ def disorder(pieces: Iterable[ReadPart]) -> int | None:
     3
     """
     behind = 0
-    ordered = sorted(pieces, key=lambda each: (each.sequence, each.major, each.name, each.first))
+    ordered = sorted(pieces, key=lambda each: each.place)
     for _, group in itertools.groupby(ordered, key=lambda each: each.sequence):
         latest: ReadPart | None = None
         seen = 0

@@ -251,6 +251,8 @@ def _execute_immediate(code: Code) -> syntax.ExecuteImmediate:
 
 
 def _explain(code: Code) -> syntax.Statement:
+    if code.word(1) == "DELAY" and len(code.tokens) == 3 and is_name(code.tokens[2]):
+        return syntax.ExplainDelay(identifier(code.tokens[2]), span=_whole(code))
     mode = code.word(1) if code.word(1) in _EXPLAIN_MODES | _OTHER_MODES else ""
     start = 2 if mode else 1
     meant, start = _meant_rows(code, start) if mode == "MATCH" else ((), start)

@@ -629,6 +629,13 @@ class Explain(Statement):
 
 
 @dataclass(frozen=True)
+class ExplainDelay(Statement):
+    """``EXPLAIN DELAY name``: what delays of a stream would cost and save."""
+
+    name: Identifier
+
+
+@dataclass(frozen=True)
 class ExplainSet(Statement):
     """``EXPLAIN [FORMATTED | COST] STATEMENT SET [name] BEGIN …; END``; ``mode`` as in Explain."""
 

@@ -38,7 +38,7 @@ _SKETCH_SIZE = 12
 _FREQUENT_SIZE = 10
 """Binary logarithm of the values that a sketch of frequent ones holds."""
 
-_TIME = "__wjoin_time"
+TIME = "__wjoin_time"
 _DDL = "name STRING, number DOUBLE, sketch BINARY"
 _ROWS, _BYTES, _FIRST, _LAST, _PIECE = "rows", "bytes", "first", "last", "piece"
 
@@ -78,18 +78,18 @@ def analyze(
     order = order_of(frame) if sample is None and event_time is not None else None
     if sample is not None:
         frame = frame.limit(sample)
-    time = F.lit(None).cast("bigint") if event_time is None else _time(frame, event_time)
+    time = F.lit(None).cast("bigint") if event_time is None else event_times(frame, event_time)
     chosen = [F.col(quoted(column)) for column in columns]
     chosen += [F.col(quoted(column)).cast("double").alias(column) for column in measures]
     places = () if order is None else order.columns
     read = partial(_sketched, log=order is not None and order.log)
-    rows = _collected(frame.select(time.alias(_TIME), *places, *chosen).mapInArrow(read, _DDL))
+    rows = collected(frame.select(time.alias(TIME), *places, *chosen).mapInArrow(read, _DDL))
     frequent = {name: _heaviest(_sketches(rows, f"f{name}")) for name in columns}
     buckets = _buckets(frame, {name: found[0] for name, found in frequent.items() if found[0] is not None})
     return _profile(rows, list(columns), frequent, buckets, ordered=order is not None)
 
 
-def _time(frame: DataFrame, event_time: str) -> Column:
+def event_times(frame: DataFrame, event_time: str) -> Column:
     """Return the event time of a DataFrame; of a stream NULL for a row too far ahead, which it drops."""
     time = F.col(quoted(event_time))
     if not frame.isStreaming:
@@ -98,7 +98,8 @@ def _time(frame: DataFrame, event_time: str) -> Column:
     return time if kind is None else F.when(~F.expr(too_far_ahead(quoted(event_time), kind, None)), time)
 
 
-def _collected(sketched: DataFrame) -> list[tuple[str, float | None, bytes | None]]:
+def collected(sketched: DataFrame) -> list[tuple[str, float | None, bytes | None]]:
+    """Return the rows of sketches; of a stream once it has read all that is there."""
     if not sketched.isStreaming:
         return [(row["name"], row["number"], row["sketch"]) for row in sketched.collect()]
     name, spark = collect_once(sketched), sketched.sparkSession
@@ -116,13 +117,13 @@ def _sketched(batches: Iterator[pa.RecordBatch], *, log: bool) -> Iterator[pa.Re
     frequent: dict[str, frequent_strings_sketch] = {}
     ranges: dict[str, tuple[float, float]] = {}
     for batch in batches:
-        times = batch.column(_TIME)
+        times = batch.column(TIME)
         if not pa.types.is_null(times.type) and times.null_count < len(times):
             first, last = _wider((first, last), integers(times))
             if NAME in batch.schema.names:
-                _note(pieces, batch.filter(pc.is_valid(times)))
+                note_places(pieces, batch.filter(pc.is_valid(times)))
         batch = batch.drop_columns(
-            [name for name in (_TIME, NAME, MAJOR, START) if name in batch.schema.names]
+            [name for name in (TIME, NAME, MAJOR, START) if name in batch.schema.names]
         )
         rows += batch.num_rows
         size += batch.nbytes
@@ -153,11 +154,11 @@ def _sketched(batches: Iterator[pa.RecordBatch], *, log: bool) -> Iterator[pa.Re
     yield pa.RecordBatch.from_pylist(found, schema=schema)
 
 
-def _note(pieces: ReadParts, batch: pa.RecordBatch) -> None:
+def note_places(pieces: ReadParts, batch: pa.RecordBatch) -> None:
     """Take the event times and the places of rows."""
     names = batch.column(NAME).dictionary_encode()
     pieces.note(
-        int64_view(integers(batch.column(_TIME))),
+        int64_view(integers(batch.column(TIME))),
         names.dictionary.to_pylist(),
         int64_view(names.indices.cast(pa.int64())),
         int64_view(batch.column(MAJOR)),

@@ -103,7 +103,7 @@ def test_where_all_rows_are_lost(session: wjoin.Session) -> None:
     assert lines[5].startswith("  0 combinations inside window (A, B)") and "all are lost here" in lines[5]
     assert lines[7].endswith("Moved by 1 h it would be inside: are both in one time zone?")
     declare(session, "asked_b", [{**each, "name": f"N{each['id']} ", "v": 9} for each in rows])
-    assert "'n0' and 'N0 ' are equal, but for upper and lower case" in told(session, f"EXPLAIN MATCH {JOIN}")
+    assert "are equal, but for upper and lower case" in told(session, f"EXPLAIN MATCH {JOIN}")
 
 
 @pytest.mark.long

@@ -9,6 +9,7 @@ from wjoin.grammar.syntax import (
     CreateView,
     ExecuteImmediate,
     Explain,
+    ExplainDelay,
     ExplainSet,
     InsertInto,
     Query,
@@ -49,7 +50,7 @@ def _found(asked: Asked, statement: Statement, checkpoint: str | None) -> str:
             return _set(asked, statement.body, checkpoint)
         case Explain():
             return _query(asked, statement.body)
-        case AlterSet() | AnalyzeStream() | ExecuteImmediate():
+        case AlterSet() | AnalyzeStream() | ExecuteImmediate() | ExplainDelay():
             return "not run"
         case SparkStatement():
             words = [token.word for token in scan(statement.span.of(asked.text))[:4]]

@@ -65,7 +65,7 @@ def _create_view(asked: Asked, statement: syntax.CreateView) -> None:
     create_view(asked, statement, *joined_view(asked, statement.body))
 
 
-def _explain(asked: Asked, statement: syntax.Explain | syntax.ExplainSet) -> DataFrame:
+def _explain(asked: Asked, statement: Statement) -> DataFrame:
     # Java reads rows of Python's own types only.
     return asked.engine.rows([(str(explain(asked, statement)),)], "plan STRING")
 
@@ -105,6 +105,7 @@ HANDLERS: dict[type[Statement], Callable[[Asked, Any], DataFrame | None]] = {
     syntax.CreateView: _create_view,
     syntax.Explain: _explain,
     syntax.ExplainSet: _explain,
+    syntax.ExplainDelay: _explain,
     syntax.CreateStream: create_stream,
     syntax.ShowStreams: show_streams,
     syntax.DescribeStream: describe_stream,

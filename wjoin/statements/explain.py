@@ -6,6 +6,7 @@ from wjoin.grammar.shown import shown_lines
 from wjoin.grammar.syntax import (
     CreateView,
     Explain,
+    ExplainDelay,
     ExplainSet,
     Identifier,
     InsertInto,
@@ -21,6 +22,7 @@ from wjoin.measured.kept import Kept
 from wjoin.planner.explain.cost import cost_text
 from wjoin.planner.explain.text import explain_text
 from wjoin.statements.advice import advice
+from wjoin.statements.delays import explain_delay
 from wjoin.statements.explained_sets import explain_set
 from wjoin.statements.explanation import Explanation
 from wjoin.statements.inserts import explained_checkpoint, find_target
@@ -32,6 +34,8 @@ def explain(asked: Asked, statement: Statement, mode: str = "") -> Explanation:
     An INSERT INTO is planned as on the checkpoint that it would have. COST: every candidate.
     ANALYZE: what the query does, which it runs. FORMATTED: Spark's own plan. MATCH: why rows are no result.
     """
+    if isinstance(statement, ExplainDelay):
+        return Explanation(explain_delay(asked, statement))
     if isinstance(statement, StatementSet) and mode == "MATCH":
         return Explanation("\n\n".join(_match(asked, each) for each in statement.inserts))
     if isinstance(statement, ExplainSet):

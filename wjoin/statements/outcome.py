@@ -6,7 +6,16 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StreamingQuery
 
 from wjoin.context import Asked
-from wjoin.grammar.syntax import AlterSet, Explain, ExplainSet, InsertInto, Query, Statement, StatementSet
+from wjoin.grammar.syntax import (
+    AlterSet,
+    Explain,
+    ExplainDelay,
+    ExplainSet,
+    InsertInto,
+    Query,
+    Statement,
+    StatementSet,
+)
 from wjoin.grammar.tokens import first_word
 from wjoin.joins.rewrite import Joins, joined_rows
 from wjoin.measured.followed import follower_of
@@ -53,7 +62,7 @@ def outcome(
                 return execute_set(asked, statement, once=once, checkpoint=checkpoint, trigger=trigger)
             case AlterSet():
                 return alter_set(asked, statement)
-            case Explain() | ExplainSet():
+            case Explain() | ExplainDelay() | ExplainSet():
                 return explain(asked, statement)
             case Query():
                 return Selected(*joined_rows(asked, statement))

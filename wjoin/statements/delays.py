@@ -1,0 +1,79 @@
+"""EXPLAIN DELAY: what each delay of a stream would lose, and what it costs."""
+
+from collections.abc import Iterator
+
+from wjoin.context import Asked
+from wjoin.executor.spark.delays import Lateness, lateness
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.plurals import counted
+from wjoin.grammar.syntax import ExplainDelay
+from wjoin.joins.relations import event_time, kind_of, stream_fields
+from wjoin.planner.cost.stream_statistics import units_per_second
+from wjoin.planner.figures import figure
+from wjoin.planner.plan.block_columns import quoted
+from wjoin.planner.plan.physical import TimeKind
+from wjoin.planner.windows.lengths import human
+from wjoin.sources.catalog import StreamDeclaration, find
+from wjoin.spark.spark_failures import RAISED_BY_SPARK, cause
+
+_SHARES = (0.1, 0.01, 0.001, 0.0001)
+"""The shares of rows that proposed delays lose at the most."""
+
+_BAR = 40
+"""Characters of the longest bar."""
+
+
+def explain_delay(asked: Asked, statement: ExplainDelay) -> str:
+    """Return what several delays of a stream would lose. Raises WJoinError."""
+    spark, name = asked.engine.spark, statement.name
+    stream = find(asked.catalog.streams, "stream", name.name, name.span)
+    fields = stream_fields(spark, stream)
+    time, _ = event_time(stream, fields)
+    if time is None:
+        message = f"it is not clear which column of {stream.name} is its event time"
+        raise WJoinError("WJ206", message, span=name.span, help="declare it: WATERMARK column DELAY OF …")
+    try:
+        frame = spark.table(quoted(stream.name)) if stream.rows is None else stream.rows
+        found = lateness(frame, time)
+    except RAISED_BY_SPARK as error:
+        message = f"the stream {stream.name} cannot be read: {cause(error)}"
+        raise WJoinError("WJ604", message, span=statement.span) from error
+    if found is None:
+        return f"{stream.name}: its source does not tell in which order its rows come, or has none."
+    return "\n".join(_told(stream, time, kind_of(time, fields), found))
+
+
+def _told(stream: StreamDeclaration, time: str, kind: TimeKind, found: Lateness) -> Iterator[str]:
+    yield f"{stream.name}: {counted(found.rows, 'row')} with {time}, in the order in which they come"
+    declared = stream.delays.get(time.lower())
+    own = declared.value if declared is not None and declared.declared else None
+    delays = delays_of(found) | ({own} if own is not None else set())
+    lines = [
+        (human(each, kind), found.beyond(each), " (declared)" * (each == own)) for each in sorted(delays)
+    ]
+    most = max((late for _, late, _ in lines), default=0)
+    width = max(len(delay + mark) for delay, _, mark in lines)
+    yield f"  {'delay':<{width}}  {'late rows':>12}  {'of all':>9}"
+    for delay, late, mark in lines:
+        bar = "█" * round(_BAR * late / most) if most else ""
+        yield f"  {delay + mark:<{width}}  {late:>12,}  {_share(late / found.rows):>9}  {bar}".rstrip()
+    yield "A row in the same micro-batch as the newer ones before it is not late: these are the most."
+    yield "Each late row loses its results."
+    span = (found.last - found.first) / units_per_second(kind)
+    if span > 0:
+        rate = figure(found.rows / span)
+        each = "unit" if kind is TimeKind.INTEGRAL else "second"
+        yield f"Each {each} of delay keeps {rate} rows more of every stream that joins it at its rate."
+
+
+def _share(share: float) -> str:
+    return "none" if share == 0 else f"{share * 100:.3g} %"
+
+
+def delays_of(found: Lateness) -> set[int]:
+    """Return the delays that are told: 0, those that lose a small share of rows, what loses none."""
+    behind = sorted(found.late)
+    proposed = {0, behind[-1]}
+    for share in _SHARES:
+        proposed.add(next(each for each in behind if found.beyond(each) <= share * found.rows))
+    return proposed
