@@ -147,12 +147,10 @@ def test_whole_number_time_is_told_in_its_own_unit(session: wjoin.Session, tmp_p
 
 
 def test_explain_delay_counts_late_rows(session: wjoin.Session, tmp_path: Path) -> None:
-    behind = files(tmp_path / "in", "json", 5, 100)
+    assert files(tmp_path / "in", "json", 5, 100) < 10
     declare(session, tmp_path / "in", "json")
     lines = session.sql("EXPLAIN DELAY s").collect()[0][0].splitlines()
     assert lines[2].split()[:2] == ["0", "s"] and int(lines[2].split()[2]) > 0
-    assert any("10 s (declared)" in line and line.split()[3:] == ["0", "none"] for line in lines) == (
-        behind <= 10
-    )
+    assert "  10 s (declared)             0       none" in lines
     with pytest.raises(wjoin.WJoinError, match="WJ602"):
         session.sql("EXPLAIN DELAY no_such_stream")
