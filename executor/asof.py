@@ -42,14 +42,14 @@ Gaps = npt.NDArray[np.uint64]
 class Undecided(Waits):
     """Tells which rows of the first input come to be decided, whose order is ``shape``.
 
-    ``marks``: by stream of the second input, no row that is still to come is earlier, None for any;
-    ``passed``: the same after the micro-batch. ``alone`` tells rows by themselves.
+    ``before``: by stream, no row that is still to come is earlier, None for any; ``passed``: the same after
+    the micro-batch. ``alone`` tells rows by themselves.
     """
 
     stage: Join
     shape: RunShape
     alone: Alone
-    marks: Mapping[int, int | None]
+    before: Mapping[int, int | None]
     passed: Mapping[int, int | None]
     _without: BoolArray = field(default_factory=lambda: np.zeros(0, bool))
 
@@ -75,8 +75,8 @@ class Undecided(Waits):
         self, kept: Sequence[SortedRun], new: SortedRun | None, marks: Mapping[int, int | None]
     ) -> SortedRun | None:
         """Return the rows that are decided by marks and were not before: of those ``kept``, and new ones."""
-        since, until = self._least(self.marks), self._least(marks)
-        self.marks = marks
+        since, until = self._least(self.before), self._least(marks)
+        self.before = marks
         found = [_between(run, since, until) for run in kept]
         found += [] if new is None else [_between(new, None, until)]
         batches = [each for each in found if each.num_rows]

@@ -294,8 +294,8 @@ class StageLogic:
         for each in waits:
             after = each.kept(after)
         count_state(self.stage, manifest, after, counts)
-        marks = least_times(self.plan, self.number, batch.seen)
-        for stream, first in kept_from(self.plan, self.number, after.counted, marks).items():
+        least = least_times(self.plan, self.number, batch.seen)
+        for stream, first in kept_from(self.plan, self.number, after.counted, least).items():
             counts.of(stream).add("kept_from", NOTHING_SEEN if first is None else first)
         count_silent(self.plan, self.stage, after, arrivals.clock, counts)
         yield after
@@ -310,8 +310,10 @@ class StageLogic:
         if counted is not None:
             keepers[:] = counted.keepers(keepers)
         if self._nearest is not None:
-            times = (least_times(self.plan, self.number, each) for each in (batch.before.seen, batch.seen))
-            waits.append(Undecided(self._nearest, self.shapes[0], alone, *times))
+            before, after = (
+                least_times(self.plan, self.number, each) for each in (batch.before.seen, batch.seen)
+            )
+            waits.append(Undecided(self._nearest, self.shapes[0], alone, before, after))
         elif self._preserving is not None:
             was = self._keepers(writing, batch.before.seen)
             waits.append(

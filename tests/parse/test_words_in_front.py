@@ -78,6 +78,7 @@ OTHERS: dict[type, str] = {
     # Without a window join it is refused in any case.
     syntax.StatementSet: f"EXECUTE {_SET}",
     syntax.ExplainSet: f"EXPLAIN {_SET}",
+    syntax.ExplainDelay: "EXPLAIN DELAY s",
     syntax.AlterSet: "ALTER STATEMENT SET s ADD INSERT INTO t SELECT 1 FROM a A, b B WINDOW = 5 SECONDS",
 }
 """Kinds of statements that no rule of the grammar declares."""

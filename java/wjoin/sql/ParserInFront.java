@@ -23,7 +23,7 @@ final class ParserInFront implements InvocationHandler {
   /** Words of which statements of wjoin have one; Python tells those of Spark's that have one, too. */
   private static final Pattern WORDS =
       Pattern.compile(
-          "\\b(?:D?WINDOW|STREAMS?|SINKS?|PREDICATES|QUERY|QUERIES|STATEMENT\\s+SET|MATCH_CONDITION|WITHIN)\\b|\\bPATH\\s*(?:\\(|--|/\\*)|\\bwjoin\\.",
+          "\\b(?:D?WINDOW|STREAMS?|SINKS?|PREDICATES|QUERY|QUERIES|STATEMENT\\s+SET|MATCH_CONDITION|WITHIN|EXPLAIN\\s+DELAY)\\b|\\bPATH\\s*(?:\\(|--|/\\*)|\\bwjoin\\.",
           Pattern.CASE_INSENSITIVE);
 
   /** Calls of wjoin's own predicates: Python tells Spark of them. */
