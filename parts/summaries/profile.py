@@ -1,0 +1,100 @@
+"""What is known of the visits that rows could make: their scores, and what they would have found."""
+
+from dataclasses import dataclass, fields
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from wjoin.parts.kernels.runs import BoolArray, Int64Array
+from wjoin.parts.summaries.hashing import FloatArray
+
+BINS = 128
+"""Of scores: nothing, quarters of powers of two from 2^-20 to below 2^11, and what is not known."""
+
+_QUARTERS, _LEAST = 4, -20
+UNKNOWN = BINS - 1
+
+CENTRES = np.concatenate([[0.0], 2.0 ** (_LEAST + (np.arange(BINS - 2) + 0.5) / _QUARTERS), [np.inf]])
+"""The score that a bin stands for (float64[BINS])."""
+
+
+def bins_of(scores: FloatArray) -> npt.NDArray[np.uint8]:
+    """Return the bin of each score (uint8, of the same shape); a row's bin may travel with it.
+
+    >>> bins_of(np.array([0.0, 1.0, np.inf])).tolist()
+    [0, 81, 127]
+    """
+    with np.errstate(divide="ignore"):
+        quarter = np.floor(_QUARTERS * (np.log2(scores) - _LEAST)) + 1
+    found = np.clip(quarter, 1, UNKNOWN - 1)
+    found[scores <= 0] = 0
+    found[np.isinf(scores)] = UNKNOWN
+    bins: npt.NDArray[np.uint8] = found.astype(np.uint8)
+    return bins
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Counts that add up over rows, nodes and micro-batches; made at two places.
+
+    At the home of rows (`of_rows`), of all of them: ``rows`` (float64[N]) by home; ``visits``
+    (float64[N, BINS]) that they could make by home and bin of their score; ``spread`` (float64[N]): the sum
+    of how much the scores of a row differ, as variance by squared mean.
+    Where rows of the sample arrive (`of_matches`): ``matches`` (float64[N, BINS]) that they had, by home and
+    bin; ``local`` (float64[N]): those at home.
+    """
+
+    rows: FloatArray
+    visits: FloatArray
+    spread: FloatArray
+    matches: FloatArray
+    local: FloatArray
+
+    @classmethod
+    def empty(cls, nodes: int) -> Self:
+        """Return that of no rows."""
+        one, two = np.zeros(nodes), np.zeros((nodes, BINS))
+        return cls(one, two, one, two, one)
+
+    @classmethod
+    def of_rows(cls, scores: FloatArray, home: Int64Array) -> Self:
+        """Return that of rows at home: their scores (float64[n, N]) and homes (int64[n])."""
+        nodes = scores.shape[1]
+        away = np.arange(nodes) != home[:, None]
+        places = home[:, None] * BINS + bins_of(scores)
+        visits = np.bincount(places[away], minlength=nodes * BINS).reshape(nodes, BINS).astype(np.float64)
+        known = np.where(away & np.isfinite(scores), scores, np.nan)
+        others = np.maximum(np.isfinite(known).sum(axis=1), 1)
+        mean = np.nansum(known, axis=1) / others
+        squares = np.nansum((known - mean[:, None]) ** 2, axis=1) / others
+        relative = np.where(mean > 0, squares / np.where(mean > 0, mean, 1.0) ** 2, 0.0)
+        empty = cls.empty(nodes)
+        rows = np.bincount(home, minlength=nodes).astype(np.float64)
+        return cls(rows, visits, np.bincount(home, relative, nodes).astype(float), empty.matches, empty.local)
+
+    @classmethod
+    def of_matches(
+        cls,
+        nodes: int,
+        home: Int64Array,
+        bins: npt.NDArray[np.uint8],
+        matches: FloatArray,
+        at_home: BoolArray,
+    ) -> Self:
+        """Return that of rows of the sample where they arrive: their homes (int64[n]), the bins of their
+        scores for this node, how many matches each had (float64[n]), and if it is their home (bool[n])."""
+        empty = cls.empty(nodes)
+        places = home * BINS + bins
+        away = ~at_home
+        found = np.bincount(places[away], matches[away], nodes * BINS).reshape(nodes, BINS).astype(float)
+        local = np.bincount(home[at_home], matches[at_home], nodes).astype(float)
+        return cls(empty.rows, empty.visits, empty.spread, found, local)
+
+    def plus(self, other: "Profile") -> "Profile":
+        """Return that of both."""
+        return Profile(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
+
+    def times(self, factor: float) -> "Profile":
+        """Return it with less weight, so that what is new counts more: ``old.times(0.8).plus(new)``."""
+        return Profile(*(factor * getattr(self, each.name) for each in fields(self)))
