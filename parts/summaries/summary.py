@@ -40,12 +40,14 @@ class Form:
     """What the summaries of one stream have in common on all nodes; only such can be added or compared.
 
     ``size``: bytes that a view may have. ``seed``: of all hashes. ``rows``: how many a window holds, about,
-    as far as known beforehand (W of the paper): sizes are laid out for it.
+    as far as known beforehand (W of the paper): sizes are laid out for it. ``domain``: the least and the
+    greatest code, where codes are whole numbers whose order means something, and these are known.
     """
 
     size: int
     seed: int = 0
     rows: int = 1 << 16
+    domain: tuple[int, int] | None = None
 
 
 class View(ABC):
@@ -78,7 +80,7 @@ class View(ABC):
 
     @abstractmethod
     def similarity(self, other: "View") -> float:
-        """Return the correlation of equation 4 with another window, from the two views: -1 to 1, 0 if unknown."""
+        """Return the correlation of equation 4 with another window: -1 to 1, 0 where unknown."""
 
     def changed(self, change: bytes) -> Self:
         """Return the view after a change that `Summary.changes` has told."""
