@@ -112,7 +112,8 @@ class DftSummary(LinearSummary):
         many, places = kept(form), cells_of(form, codes)
         if len(places) * many < 4 * length(form):
             phases = np.outer(places, np.arange(many)) % length(form)
-            return np.exp(-2j * np.pi / length(form) * phases).sum(axis=0)
+            waves: Numbers = np.exp(-2j * np.pi / length(form) * phases).sum(axis=0)
+            return waves
         spectrum: Numbers = np.fft.rfft(np.bincount(places, minlength=length(form)))
         return spectrum[:many]
 

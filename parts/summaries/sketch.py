@@ -80,7 +80,8 @@ class SketchSummary(LinearSummary):
         """Return the counters of some rows (int64[s])."""
         masks, places = _masks(form), cells(codes, form.seed, length(form))
         if len(codes) * len(masks) < length(form) * 32:
-            return _walsh_signs(places[:, None] & masks).sum(axis=0, dtype=np.int64)
+            sums: Numbers = _walsh_signs(places[:, None] & masks).sum(axis=0, dtype=np.int64)
+            return sums
         counters: Numbers = _walsh(np.bincount(places, minlength=length(form)))[masks]
         return counters
 
