@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from wjoin.parts.kernels.runs import Int64Array
+from wjoin.parts.kernels.runs import BoolArray, Int64Array
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,10 @@ class Counts:
         np.add.at(counts, places, np.concatenate([self.counts, other.counts]))
         kept = counts != 0
         return Counts(codes[kept], counts[kept])
+
+    def where(self, chosen: BoolArray) -> "Counts":
+        """Return those of some of the codes."""
+        return Counts(self.codes[chosen], self.counts[chosen])
 
     def of_codes(self, codes: Int64Array) -> Int64Array:
         """Return how many rows have each of some codes (int64[n])."""

@@ -26,9 +26,6 @@ from wjoin.parts.summaries.summary import View
 SAMPLE = 1 / 64
 """The share of keys whose rows visit all nodes, so that what the others miss can be measured."""
 
-_ALIKE = 0.01
-"""Scores of a row differ so little in the worst case: variance by squared mean."""
-
 _ENOUGH = 200.0
 """Matches of the sample from which on these are trusted instead of the scores."""
 
@@ -99,7 +96,7 @@ def targets(
     lots = (mixed(codes, flow.seed) ^ mixed(row_ids, flow.seed + 1)).view(np.int64)
     drawn = np.stack([shares(lots, flow.seed + 2 + node) for node in range(flow.nodes)], axis=1)
     chosen = drawn < chances(scores, homes, flow)
-    if any(flow.turns):
+    if any(flow.turns) and not math.isinf(flow.visits):
         round_robin = np.array(flow.turns)[homes]
         chosen[round_robin] = _in_turn(lots[round_robin], homes[round_robin], flow)
     chosen &= np.arange(flow.nodes) != homes[:, None]
@@ -112,8 +109,7 @@ def chances(scores: FloatArray, home: Int64Array, flow: Flow) -> FloatArray:
         return np.ones_like(scores)
     if flow.greedy:
         return _greedy_chances(flow.limit, flow.share)[bins_of(scores)]
-    weights = np.array(flow.weights)[home][:, None]
-    return np.minimum(np.where(np.isinf(scores), 1.0, scores * weights), 1.0)
+    return _weighed_chances(flow.weights)[home[:, None], bins_of(scores)]
 
 
 def _in_turn(lots: Int64Array, home: Int64Array, flow: Flow) -> BoolArray:
@@ -139,6 +135,13 @@ def _greedy_chances(limit: int, share: float) -> FloatArray:
     return found
 
 
+def _weighed_chances(weights: Sequence[float]) -> FloatArray:
+    """Return the chance of each home and bin (float64[N, BINS]): w times p, which counts as its bin's."""
+    found = np.outer(weights, CENTRES[:UNKNOWN])
+    chance: FloatArray = np.minimum(np.append(found, np.ones((len(weights), 1)), axis=1), 1.0)
+    return chance
+
+
 def tuned(flow: Flow, profile: Profile) -> Flow:
     """Return the flow for what comes, by what has been measured, or by the scores where that is little.
 
@@ -146,8 +149,7 @@ def tuned(flow: Flow, profile: Profile) -> Flow:
     """
     if not profile.rows.sum():
         return flow
-    worst = profile.spread <= _ALIKE * np.maximum(profile.rows, 1)
-    turns = tuple(bool(each) for each in worst & (profile.rows > 0))
+    turns = tuple(bool(each) for each in profile.alike)
     flow = replace(flow, turns=turns)
     if flow.error is None:
         wanted = flow.messages if flow.messages is not None else max(math.log2(flow.nodes), 1.0)
@@ -210,14 +212,7 @@ def _forecast(flow: Flow, profile: Profile) -> float:
     if flow.greedy:
         chance = np.broadcast_to(_greedy_chances(flow.limit, flow.share), matches.shape)
     else:
-        chance = np.minimum(
-            np.where(
-                np.isinf(CENTRES),
-                1.0,
-                np.array(flow.weights)[:, None] * np.where(np.isinf(CENTRES), 0.0, CENTRES),
-            ),
-            1.0,
-        )
+        chance = _weighed_chances(flow.weights)
     if any(flow.turns):
         even = min(flow.visits / max(flow.nodes - 1, 1), 1.0)
         chance = np.where(np.array(flow.turns)[:, None], even, chance)

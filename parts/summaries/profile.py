@@ -1,6 +1,6 @@
 """What is known of the visits that rows could make: their scores, and what they would have found."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Self
 
 import numpy as np
@@ -14,6 +14,9 @@ BINS = 128
 
 _QUARTERS, _LEAST = 4, -20
 UNKNOWN = BINS - 1
+
+_ALIKE = 0.01
+"""Scores differ so little in the worst case: their variance, by their squared mean."""
 
 CENTRES = np.concatenate([[0.0], 2.0 ** (_LEAST + (np.arange(BINS - 2) + 0.5) / _QUARTERS), [np.inf]])
 """The score that a bin stands for (float64[BINS])."""
@@ -39,15 +42,16 @@ class Profile:
     """Counts that add up over rows, nodes and micro-batches; made at two places.
 
     At the home of rows (`of_rows`), of all of them: ``rows`` (float64[N]) by home; ``visits``
-    (float64[N, BINS]) that they could make by home and bin of their score; ``spread`` (float64[N]): the sum
-    of how much the scores of a row differ, as variance by squared mean.
+    (float64[N, BINS]) that they could make by home and bin of their score; ``sums`` and ``squares``
+    (float64[N]) of the scores that are known.
     Where rows of the sample arrive (`of_matches`): ``matches`` (float64[N, BINS]) that they had, by home and
     bin; ``local`` (float64[N]): those at home.
     """
 
     rows: FloatArray
     visits: FloatArray
-    spread: FloatArray
+    sums: FloatArray
+    squares: FloatArray
     matches: FloatArray
     local: FloatArray
 
@@ -55,7 +59,7 @@ class Profile:
     def empty(cls, nodes: int) -> Self:
         """Return that of no rows."""
         one, two = np.zeros(nodes), np.zeros((nodes, BINS))
-        return cls(one, two, one, two, one)
+        return cls(one, two, one, one, two, one)
 
     @classmethod
     def of_rows(cls, scores: FloatArray, home: Int64Array) -> Self:
@@ -64,14 +68,16 @@ class Profile:
         away = np.arange(nodes) != home[:, None]
         places = home[:, None] * BINS + bins_of(scores)
         visits = np.bincount(places[away], minlength=nodes * BINS).reshape(nodes, BINS).astype(np.float64)
-        known = np.where(away & np.isfinite(scores), scores, np.nan)
-        others = np.maximum(np.isfinite(known).sum(axis=1), 1)
-        mean = np.nansum(known, axis=1) / others
-        squares = np.nansum((known - mean[:, None]) ** 2, axis=1) / others
-        relative = np.where(mean > 0, squares / np.where(mean > 0, mean, 1.0) ** 2, 0.0)
+        known = np.where(away & np.isfinite(scores), scores, 0.0)
         empty = cls.empty(nodes)
-        rows = np.bincount(home, minlength=nodes).astype(np.float64)
-        return cls(rows, visits, np.bincount(home, relative, nodes).astype(float), empty.matches, empty.local)
+        return cls(
+            np.bincount(home, minlength=nodes).astype(float),
+            visits,
+            np.bincount(home, known.sum(axis=1), nodes).astype(float),
+            np.bincount(home, (known**2).sum(axis=1), nodes).astype(float),
+            empty.matches,
+            empty.local,
+        )
 
     @classmethod
     def of_matches(
@@ -84,12 +90,19 @@ class Profile:
     ) -> Self:
         """Return that of rows of the sample where they arrive: their homes (int64[n]), the bins of their
         scores for this node, how many matches each had (float64[n]), and if it is their home (bool[n])."""
-        empty = cls.empty(nodes)
         places = home * BINS + bins
         away = ~at_home
         found = np.bincount(places[away], matches[away], nodes * BINS).reshape(nodes, BINS).astype(float)
         local = np.bincount(home[at_home], matches[at_home], nodes).astype(float)
-        return cls(empty.rows, empty.visits, empty.spread, found, local)
+        return replace(cls.empty(nodes), matches=found, local=local)
+
+    @property
+    def alike(self) -> BoolArray:
+        """At which homes all scores are about the same, so that they choose nothing (bool[N])."""
+        many = np.maximum(self.visits[:, :UNKNOWN].sum(axis=1), 1)
+        mean = self.sums / many
+        found: BoolArray = (self.rows > 0) & (self.squares / many - mean**2 <= _ALIKE * mean**2)
+        return found
 
     def plus(self, other: "Profile") -> "Profile":
         """Return that of both."""

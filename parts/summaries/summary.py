@@ -29,7 +29,7 @@ from wjoin.parts.kernels.runs import Int64Array
 from wjoin.parts.summaries.hashing import FloatArray
 from wjoin.parts.summaries.patches import patch, patched
 
-HEADER = 64
+HEADER = 80
 """Bytes of a view beside ``Form.size``, at most: its number of rows, and what its parts are."""
 
 _ROWS = struct.Struct("<q")
