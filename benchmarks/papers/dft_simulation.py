@@ -5,8 +5,7 @@ those of R the windows of S; each asks with the views that nodes have told each 
 counted, also those that the flow does not look for, so ε is exact.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -14,7 +13,7 @@ import numpy.typing as npt
 from dft_loads import Codes, Set
 
 from wjoin.parts.summaries.error import Estimate, Sample, estimate
-from wjoin.parts.summaries.flow import Flow, scores_of, targets, tuned
+from wjoin.parts.summaries.flow import Flow, scores_of, targets, tuned, visit_chance
 from wjoin.parts.summaries.profile import Profile, bins_of
 from wjoin.parts.summaries.registry import SUMMARIES
 from wjoin.parts.summaries.summary import Form, Summary, View
@@ -167,10 +166,21 @@ def run(case: Asked, flow: Flow) -> Outcome:
         messages += int(visits.sent.sum())
         found += float(matches[visits.sent | here].sum())
         everything += float(matches.sum())
+        arrived = visits.sent | here
         for node in range(world.nodes):
-            of = visits.sampled
-            chosen = (visits.chosen | here)[of, node]
-            sample = sample.plus(Sample.of(codes[of], matches[of, node], chosen, flow.seed))
+            of = arrived[:, node]
+            chance = _chance(home[of], scores[of, node], node, flow)
+            sample = sample.plus(
+                Sample.of(
+                    codes[of],
+                    matches[of, node],
+                    (visits.chosen | here)[of, node],
+                    flow.seed,
+                    visits.sampled[of],
+                    chance,
+                    flow.sample,
+                )
+            )
     rows = sum(map(len, world.codes))
     return Outcome(rows, messages, found, everything, estimate(sample, flow.sample), flow)
 
@@ -187,31 +197,38 @@ def at_messages(case: Asked, messages: float) -> Outcome:
     return run(case, flow)
 
 
-def sampled_profile(case: Asked, flow: Flow) -> Profile:
-    """Return what a real run knows: the visits of all rows, and the matches of the sample's keys alone."""
+def _chance(home: Codes, scores: Floats, node: int, flow: Flow) -> Floats:
+    return np.where(home == node, 1.0, visit_chance(home, bins_of(scores), flow))
+
+
+def measured_profile(case: Asked, flow: Flow, rows: slice) -> Profile:
+    """Return what a real run knows of some rows: their visits, and the matches of those that arrive."""
     world = case.world
     found = Profile.empty(world.nodes)
     for codes, scores, home, matches in zip(
         world.codes, case.scores, world.homes, world.matches, strict=True
     ):
-        found = found.plus(Profile.of_rows(scores, home))
-        of = targets(codes, np.arange(len(codes)), home, scores, flow).sampled
-        for node in range(world.nodes):
-            found = found.plus(
-                Profile.of_matches(
-                    world.nodes, home[of], bins_of(scores[of, node]), matches[of, node], home[of] == node
-                )
-            )
+        some = codes[rows], scores[rows], home[rows], matches[rows]
+        found = found.plus(_profile_of(*some, flow))
+    return found
+
+
+def _profile_of(codes: Codes, scores: Floats, home: Codes, matches: Floats, flow: Flow) -> Profile:
+    found = Profile.of_rows(scores, home)
+    visits = targets(codes, np.arange(len(codes)), home, scores, flow)
+    for node in range(flow.nodes):
+        of = visits.sent[:, node] | (home == node)
+        bins, at_home = bins_of(scores[of, node]), home[of] == node
+        chance = _chance(home[of], scores[of, node], node, flow)
+        found = found.plus(Profile.of_matches(flow.nodes, home[of], bins, matches[of, node], at_home, chance))
     return found
 
 
 def as_it_runs(case: Asked, error: float, seed: int) -> Outcome:
-    """Run as a query does: tuned by the sample, whose messages count, and told by it."""
+    """Run as a query does: tuned three times by what it has measured of the rows before, and told by it."""
     flow = Flow(case.world.nodes, seed=seed, greedy=case.greedy, error=error)
-    flow = tuned(replace(flow, sample=flow.sample), sampled_profile(case, flow))
+    profile = Profile.empty(case.world.nodes)
+    for turn in range(3):
+        profile = profile.plus(measured_profile(case, flow, slice(turn, None, 4)))
+        flow = tuned(flow, profile)
     return run(case, flow)
-
-
-def series(world: World, names: Mapping[str, int]) -> dict[str, Asked]:
-    """Return several ways of asking, by name and size."""
-    return {name: asked(world, name, size) for name, size in names.items()}

@@ -23,8 +23,8 @@ def zipf_error(nodes: int, messages: float, alpha: float) -> float:
     0.34
     """
     if messages <= 1:
-        return 1 - (alpha + alpha**2) / nodes
-    return 1 - (alpha - alpha ** (messages + 1)) / (1 - alpha)
+        return 1 - float(alpha + alpha**2) / nodes
+    return 1 - float(alpha - alpha ** (messages + 1)) / (1 - alpha)
 
 
 def falling_error(nodes: int, messages: float, alpha: float) -> float:
@@ -33,4 +33,4 @@ def falling_error(nodes: int, messages: float, alpha: float) -> float:
     >>> round(falling_error(20, 1, 0.4), 2)
     0.16
     """
-    return max((alpha ** (1 + messages) - alpha**nodes) / (1 - alpha**nodes), 0.0)
+    return max(float(alpha ** (1 + messages) - alpha**nodes) / (1 - alpha**nodes), 0.0)

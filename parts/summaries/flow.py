@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from wjoin.parts.kernels.runs import BoolArray, Int64Array
 from wjoin.parts.summaries.hashing import FloatArray, mixed, shares, within
@@ -27,7 +28,8 @@ SAMPLE = 1 / 64
 """The share of keys whose rows visit all nodes, so that what the others miss can be measured."""
 
 _ENOUGH = 200.0
-"""Matches of the sample from which on these are trusted instead of the scores."""
+"""Matches that must have been counted before they are trusted; until then, scores are, or everything is
+visited."""
 
 
 @dataclass(frozen=True)
@@ -107,9 +109,29 @@ def chances(scores: FloatArray, home: Int64Array, flow: Flow) -> FloatArray:
     """Return with which probability a row visits each node (float64[n, N]), by scores and home."""
     if math.isinf(flow.visits):
         return np.ones_like(scores)
+    return _chances(flow)[home[:, None], bins_of(scores)]
+
+
+def visit_chance(home: Int64Array, bins: npt.NDArray[np.uint8], flow: Flow) -> FloatArray:
+    """Return with which probability rows come to a node that is not their home (float64[n]).
+
+    By their homes (int64[n]) and the bins of their scores for it (uint8[n]): chosen by the flow, or as of the
+    sample.
+    """
+    if math.isinf(flow.visits):
+        return np.ones(len(home))
+    return flow.sample + (1 - flow.sample) * _chances(flow)[home, bins]
+
+
+def _chances(flow: Flow) -> FloatArray:
+    """Return the chance of each home and bin (float64[N, BINS])."""
     if flow.greedy:
-        return _greedy_chances(flow.limit, flow.share)[bins_of(scores)]
-    return _weighed_chances(flow.weights)[home[:, None], bins_of(scores)]
+        found = np.tile(_greedy_chances(flow.limit, flow.share), (flow.nodes, 1))
+    else:
+        found = _weighed_chances(flow.weights)
+    if any(flow.turns):
+        found[np.array(flow.turns)] = min(flow.visits / max(flow.nodes - 1, 1), 1.0)
+    return found
 
 
 def _in_turn(lots: Int64Array, home: Int64Array, flow: Flow) -> BoolArray:
@@ -145,12 +167,15 @@ def _weighed_chances(weights: Sequence[float]) -> FloatArray:
 def tuned(flow: Flow, profile: Profile) -> Flow:
     """Return the flow for what comes, by what has been measured, or by the scores where that is little.
 
-    With an error asked for it makes as few visits as keep it; else as many as asked for.
+    With an error asked for it makes as few visits as keep it, and all until enough has been measured; else as
+    many as asked for.
     """
     if not profile.rows.sum():
         return flow
     turns = tuple(bool(each) for each in profile.alike)
     flow = replace(flow, turns=turns)
+    if flow.error is not None and flow.sample and profile.seen.sum() < _ENOUGH:
+        return replace(flow, visits=math.inf, forecast=0.0)
     if flow.error is None:
         wanted = flow.messages if flow.messages is not None else max(math.log2(flow.nodes), 1.0)
         return _with_visits(flow, profile, min(wanted, flow.nodes - 1.0))
@@ -205,16 +230,10 @@ def _weight(visits: FloatArray, wanted: float) -> float:
 def _forecast(flow: Flow, profile: Profile) -> float:
     """Return the error to expect: by the matches that were measured at each score, or by the scores."""
     matches, local = profile.matches, profile.local
-    if matches.sum() + local.sum() < _ENOUGH:
+    if profile.seen.sum() < _ENOUGH:
         known = np.where(np.isfinite(CENTRES), CENTRES, 0.0)
         matches = profile.visits * known
         local = matches.sum(axis=1) / max(flow.nodes - 1, 1)
-    if flow.greedy:
-        chance = np.broadcast_to(_greedy_chances(flow.limit, flow.share), matches.shape)
-    else:
-        chance = _weighed_chances(flow.weights)
-    if any(flow.turns):
-        even = min(flow.visits / max(flow.nodes - 1, 1), 1.0)
-        chance = np.where(np.array(flow.turns)[:, None], even, chance)
+    chance = _chances(flow)
     everything = float(matches.sum() + local.sum())
     return float((matches * (1 - chance)).sum()) / everything if everything else 0.0

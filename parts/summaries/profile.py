@@ -45,7 +45,7 @@ class Profile:
     (float64[N, BINS]) that they could make by home and bin of their score; ``sums`` and ``squares``
     (float64[N]) of the scores that are known.
     Where rows of the sample arrive (`of_matches`): ``matches`` (float64[N, BINS]) that they had, by home and
-    bin; ``local`` (float64[N]): those at home.
+    bin; ``local`` (float64[N]): those at home; ``seen`` (float64[N]): all that have been counted.
     """
 
     rows: FloatArray
@@ -54,12 +54,13 @@ class Profile:
     squares: FloatArray
     matches: FloatArray
     local: FloatArray
+    seen: FloatArray
 
     @classmethod
     def empty(cls, nodes: int) -> Self:
         """Return that of no rows."""
         one, two = np.zeros(nodes), np.zeros((nodes, BINS))
-        return cls(one, two, one, one, two, one)
+        return cls(one, two, one, one, two, one, one)
 
     @classmethod
     def of_rows(cls, scores: FloatArray, home: Int64Array) -> Self:
@@ -77,6 +78,7 @@ class Profile:
             np.bincount(home, (known**2).sum(axis=1), nodes).astype(float),
             empty.matches,
             empty.local,
+            empty.seen,
         )
 
     @classmethod
@@ -87,14 +89,20 @@ class Profile:
         bins: npt.NDArray[np.uint8],
         matches: FloatArray,
         at_home: BoolArray,
+        chance: FloatArray | None = None,
     ) -> Self:
         """Return that of rows of the sample where they arrive: their homes (int64[n]), the bins of their
-        scores for this node, how many matches each had (float64[n]), and if it is their home (bool[n])."""
+        scores for this node, how many matches each had (float64[n]), and if it is their home (bool[n]).
+
+        With the ``chance`` of each visit (`flow.visit_chance`, 1 at home), that of all rows that arrive.
+        """
         places = home * BINS + bins
         away = ~at_home
-        found = np.bincount(places[away], matches[away], nodes * BINS).reshape(nodes, BINS).astype(float)
-        local = np.bincount(home[at_home], matches[at_home], nodes).astype(float)
-        return replace(cls.empty(nodes), matches=found, local=local)
+        worth = matches if chance is None else matches / chance
+        found = np.bincount(places[away], worth[away], nodes * BINS).reshape(nodes, BINS).astype(float)
+        local = np.bincount(home[at_home], worth[at_home], nodes).astype(float)
+        seen = np.bincount(home, matches, nodes).astype(float)
+        return replace(cls.empty(nodes), matches=found, local=local, seen=seen)
 
     @property
     def alike(self) -> BoolArray:
