@@ -171,7 +171,7 @@ def worker_count(stage: Stage, partitions: int) -> int:
     where = stage.placement
     route = ROUTES[where.route]
     found = route.workers(partitions)
-    return min(found, where.workers) if route.slices and where.workers is not None else found
+    return found if where.workers is None else min(found, where.workers)
 
 
 def table_tasks(stage: Stage, partitions: int, cores: int | None) -> int | None:

@@ -13,6 +13,7 @@ from wjoin.planner.bind.outer_joins import about_exists
 from wjoin.planner.bind.select_list import ResultColumn
 from wjoin.planner.bind.written import Written, numbered
 from wjoin.planner.catalog import WHOLE, Relation, Types
+from wjoin.planner.choose.approximate import approximated
 from wjoin.planner.choose.layouts import Layout
 from wjoin.planner.choose.plan_candidates import Candidate
 from wjoin.planner.choose.travel import travel
@@ -39,7 +40,15 @@ from wjoin.planner.windows.window_graph import WindowGraph, given_windows, windo
 
 __all__ = ["Edit", "PlannedSelect", "apply_edits", "plan_select", "statement_meaning"]
 
-RULES: tuple[Callable[[Planning], Planning], ...] = (sequences, shapes, with_hops, weigh, choose, travel)
+RULES: tuple[Callable[[Planning], Planning], ...] = (
+    approximated,
+    sequences,
+    shapes,
+    with_hops,
+    weigh,
+    choose,
+    travel,
+)
 """The steps from a bound block to its plan, in order. What plans a step makes is checked after it."""
 
 _NAME = re.compile(r"\w+|`.*`", re.DOTALL)

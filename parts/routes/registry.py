@@ -4,6 +4,7 @@ from wjoin.parts.routes.hash_route import HashRoute
 from wjoin.parts.routes.route import Route
 from wjoin.parts.routes.single_route import SingleRoute
 from wjoin.parts.routes.slice_routes import AlignedRoute, CoordinatedRoute, RangeRoute, SkewRoute, SliceRoute
+from wjoin.parts.routes.summary_route import SummaryRoute
 
 ROUTES: dict[str, Route] = {
     each.name: each
@@ -15,8 +16,26 @@ ROUTES: dict[str, Route] = {
         AlignedRoute(),
         CoordinatedRoute(),
         RangeRoute(),
+        SummaryRoute("base", "each row is stored at its home and visits all other nodes"),
+        *(
+            SummaryRoute(name, f"each row is stored at its home and visits nodes that {words}")
+            for name, words in (
+                ("bloom", "have its key, by their Bloom filters"),
+                ("skch", "have many rows of its key, by their sketches"),
+                ("dft", "have like keys, by their Fourier coefficients"),
+                ("dftt", "have its key, by counts restored from their Fourier coefficients"),
+            )
+        ),
     )
 }
+
+APPROXIMATE = "approximate"
+"""What stands for any approximate route where a statement asks for one."""
+
+
+def routes_of(wished: str) -> tuple[str, ...]:
+    """Return the routes that a statement may have that asks for one by name, or for any approximate one."""
+    return (wished,) if wished != APPROXIMATE else tuple(name for name in ROUTES if ROUTES[name].approximate)
 
 
 def plainest(*, keyed: bool, inputs: int, hop: bool = False) -> str:
@@ -30,6 +49,10 @@ def applicable(*, keyed: bool, inputs: int, near: bool, hop: bool = False) -> tu
     ``hop``: its partial results go on to the next stage, or on a key come together.
     """
     if hop and not keyed:
-        return tuple(name for name, route in ROUTES.items() if route.hops)
-    found = (name for name, route in ROUTES.items() if route.applies(keyed=keyed, inputs=inputs, near=near))
+        return tuple(name for name, route in ROUTES.items() if route.hops and not route.approximate)
+    found = (
+        name
+        for name, route in ROUTES.items()
+        if not route.approximate and route.applies(keyed=keyed, inputs=inputs, near=near)
+    )
     return tuple(name for name in found if not hop or not ROUTES[name].slices)

@@ -44,7 +44,7 @@ class BoundSelect:
     ``reads`` are the columns that the rest of the statement takes from the join, ``outputs`` the columns of
     its result, ``laterals`` the texts of the LATERAL VIEWs over the joined rows; ``tree`` are the joins, and
     ``natural`` what NATURAL makes equal in them. ``landmarks`` are the conditions of WINDOW … SINCE by their
-    places, each over the alias of its stream.
+    places, each over the alias of its stream. ``collapsed``: whether results are grouped or aggregated.
     """
 
     sources: tuple[ScopeItem, ...]
@@ -58,6 +58,7 @@ class BoundSelect:
     laterals: tuple[str, ...] = ()
     natural: tuple[UsingPair, ...] = ()
     landmarks: Mapping[Span, str] = field(default_factory=dict)
+    collapsed: bool = False
 
     def join_of(self, conjunct: Conjunct) -> int:
         """Return the number of the join that a condition belongs to, -1 for those of the base."""
@@ -131,6 +132,7 @@ def bind(
         tree=tree,
         natural=tuple(each for each in pairs if each.natural),
         landmarks=dict(bound_landmarks(text, block.window, names[-1], parameters, predicates, tree)),
+        collapsed=listed.collapsed or after.collapsed,
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from wjoin.grammar.join_kinds import JoinKind
-from wjoin.parts.routes.registry import ROUTES, applicable
+from wjoin.parts.routes.registry import ROUTES, applicable, routes_of
 from wjoin.parts.routes.route import Placement
 from wjoin.planner.cost.psp import even
 from wjoin.planner.plan.checks import Band
@@ -47,6 +47,8 @@ class Capacity:
 def placements(plan: PhysicalPlan, number: int, room: Capacity, wished: str | None) -> tuple[Placement, ...]:
     """Return where a stage may have its rows, first what to prefer; ``wished``: the route of a hint."""
     stage = plan.stages[number]
+    if plan.approximate is not None and wished is not None:
+        return tuple(Placement(name, room.workers) for name in routes_of(wished))
     alone = even(room.heaviest[number], room.cores) < room.cores
     names = tuple(
         name for name in _applicable(stage) if not ROUTES[name].heaviest or room.buckets[number] is not None

@@ -64,7 +64,7 @@ def spread(
     where = stage.placement
     route = ROUTES[where.route]
     count = route.workers(partitions)
-    if route.slices and where.workers is not None:
+    if where.workers is not None:
         count = where.workers
     known = [view for number in range(len(inputs)) if (view := slicing(plan, stage, number)) is not None]
     if not known:
