@@ -489,6 +489,8 @@ class StageLogic:
                 counts.stage.add("matches", len(found))
             if counts.shared is not None:
                 counts.shared.add(probe.origin, found)
+            if counts.measuring is not None:
+                counts.measuring.add(probe.origin, found)
             to = self._destination(probe)
             for block in self.assembler(probe).blocks(found):
                 yield from self._made(block, None if to is None else to[1], _joined(probe))

@@ -171,7 +171,9 @@ def approximate_goal(name: str, value: str) -> tuple[str, str]:
     """Return what an approximate join is asked for, and how much, as text. Raises ValueError."""
     name = name.upper()
     if name not in (ERROR, MESSAGES):
-        raise ValueError(f"the hint {APPROXIMATE} has no goal {name}" if name else f"the hint {APPROXIMATE} has no goal")
+        raise ValueError(
+            f"the hint {APPROXIMATE} has no goal {name}" if name else f"the hint {APPROXIMATE} has no goal"
+        )
     if not _NUMBER.fullmatch(value):
         raise ValueError(f"{name.lower()} = {value} is no number")
     if name == ERROR and not 0 < float(value) < 1:

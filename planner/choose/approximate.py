@@ -53,8 +53,9 @@ def _refusals(planning: Planning) -> Iterator[tuple[str, str]]:
     if rows_terms(planning):
         yield "cannot count rows: no node has all rows of a stream", exact
     if planning.bound.collapsed:
-        yield "has no groups or aggregates: what is lost would make them wrong", (
-            "INSERT the results INTO a sink and aggregate those, with ε in mind"
+        yield (
+            "has no groups or aggregates: what is lost would make them wrong",
+            ("INSERT the results INTO a sink and aggregate those, with ε in mind"),
         )
     names = planning.graph.names
     staged = [number for number in range(len(names)) if number not in planning.static]
@@ -65,8 +66,9 @@ def _refusals(planning: Planning) -> Iterator[tuple[str, str]]:
         if not relation.streaming:
             yield f"reads streams, and {names[number]} is a table with a window", exact
         if not relation.home:
-            yield f"needs to know where the rows of {names[number]} live", (
-                "declare its stream with HOME BY column: CREATE STREAM … HOME BY region"
+            yield (
+                f"needs to know where the rows of {names[number]} live",
+                ("declare its stream with HOME BY column: CREATE STREAM … HOME BY region"),
             )
     if not any(each.streams >= set(staged) for each in planning.classes):
         yield "needs one key that all its streams are equal on", exact

@@ -259,9 +259,7 @@ def wished_shipping(
     return wished
 
 
-def _wishes(
-    block: SelectBlock, settings: Mapping[str, str], *, approximate: bool = False
-) -> dict[str, Wish]:
+def _wishes(block: SelectBlock, settings: Mapping[str, str], *, approximate: bool = False) -> dict[str, Wish]:
     """Return what settings and hints ask, by part of the plan: the hint PLAN stands for several.
 
     ``approximate`` as in ``wished_route``.
