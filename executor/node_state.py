@@ -20,7 +20,7 @@ from wjoin.parts.summaries.error import Sample
 from wjoin.parts.summaries.profile import Profile
 from wjoin.parts.summaries.summary import Form, Summary
 from wjoin.planner.plan.block_columns import meeting_name
-from wjoin.planner.plan.physical import PhysicalPlan, Scanned, Stage, StageEdge
+from wjoin.planner.plan.physical import PhysicalPlan, Stage, StageEdge
 
 _PROFILED = 1 << 14
 """New rows of a node by which is told what rows could visit, at the most."""
@@ -63,12 +63,12 @@ class Measuring:
         if self.idle:
             return
         for number, edge in enumerate(streams):
-            if not isinstance(edge.source, Scanned) or self.nodes.asked[number] is None:
+            if self.nodes.asked[number] is None:
                 continue
             codes = [
                 int64_view(block.column(str(meeting_name(edge))))
                 for role, block in blocks[number]
-                if role is Role.BOTH
+                if role in (Role.BOTH, Role.PROBE)
             ]
             rows = np.concatenate(codes) if codes else np.empty(0, np.int64)
             some = rows[:: max(1, len(rows) // _PROFILED)]

@@ -68,7 +68,9 @@ class Nodes:
             if meeting(stage, number)
         ]
         form = Form(asked.size, seed=plan.stages.index(stage), rows=asked.rows)
-        return cls(count, stage.placement.route, form, asked.error, asked.messages, tuple(met), tuple(stored))
+        # What one stage loses, the next ones cannot find.
+        error = None if asked.error is None else 1 - (1 - asked.error) ** (1 / len(plan.stages))
+        return cls(count, stage.placement.route, form, error, asked.messages, tuple(met), tuple(stored))
 
     @property
     def summary(self) -> type[Summary]:
@@ -192,11 +194,16 @@ class Chooser:
 
     def visits(self, number: int, codes: Int64Array, homes: Int64Array, rows: Int64Array) -> "Visited":
         """Return which nodes rows of an input visit; ``rows`` are numbers that follow from them."""
+        stored = number in self.views
+        if self.nodes.asked[number] is None:
+            nowhere = np.zeros((len(codes), self.nodes.count), bool)
+            return Visited(Visits(homes, nowhere, nowhere[:, 0], Role.STORE), nowhere.astype(np.uint8))
+        begun = Role.BOTH if stored else Role.PROBE
         scores = self.scores(number, codes, homes)
         found = targets(codes, rows, homes, scores, self.flow)
         bins = np.zeros((len(codes), self.nodes.count), np.uint8)
         bins[found.sampled] = bins_of(scores[found.sampled])
-        return Visited(Visits(homes, found.chosen, found.sampled), bins)
+        return Visited(Visits(homes, found.chosen, found.sampled, begun), bins)
 
     @property
     def estimate(self) -> Estimate:
@@ -213,11 +220,16 @@ class Visited:
     visits: Visits
     bins: np.ndarray
 
-    def marks(self, rows: Int64Array, worker: int, role: Role) -> Int64Array:
-        """Return the marks of some rows as they come to a worker."""
+    def marks(
+        self, rows: Int64Array, worker: int, role: Role, before: Int64Array | None = None
+    ) -> Int64Array:
+        """Return the marks of some rows as they come to a worker; ``before``: those that they had on the way."""
         visits = self.visits
         sampled = visits.tried[rows].astype(np.int64)
-        chosen = np.int64(role is not Role.TRIAL)
+        chosen = np.full(len(rows), int(role is not Role.TRIAL), np.int64)
+        if before is not None:
+            # Of the sample, what only a trial has found before is lost.
+            chosen &= before[rows] >> CHOSEN & 1 | 1 - (before[rows] >> SAMPLED & 1)
         bins = self.bins[rows, worker].astype(np.int64)
         marks: Int64Array = visits.home[rows] | sampled * (1 << SAMPLED | chosen << CHOSEN | bins << BIN)
         return marks

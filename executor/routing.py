@@ -132,7 +132,7 @@ class Router:
         place = block.schema.get_field_index(self.home)
         for share in ROUTES[self.route].shares(codes, times, len(self.workers), visited.visits):
             rows = np.arange(block.num_rows) if share.rows is None else share.rows
-            told = pa.array(visited.marks(rows, share.worker, share.role))
+            told = pa.array(visited.marks(rows, share.worker, share.role, None if self.scanned else marks))
             taken = block.take(pa.array(rows)).set_column(place, self.home, told)
             yield self.workers[share.worker], taken, share.role
 

@@ -47,6 +47,9 @@ def with_hops(planning: Planning) -> Planning:
     for can, form in ((can_hop, in_hops), (can_meet_at_once, at_once)):
         able = (each for each in whole if can(each.physical))
         hops += [replace(each, physical=form(each.physical), hops=True) for each in able]
+        if planning.approximate is not None and hops:
+            # Rows that visit a node meet one stream there.
+            return replace(planning, shapes=tuple(hops))
     return replace(planning, shapes=(*planning.shapes, *hops))
 
 
