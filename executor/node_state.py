@@ -9,6 +9,7 @@ import numpy as np
 
 from wjoin.executor.combinations import Combinations
 from wjoin.executor.nodes import BASE, BIN, CHOSEN, HOME, SAMPLED, Chooser, Nodes, Told, home_column
+from wjoin.executor.report import Report
 from wjoin.executor.state.manifest import Manifest, written_manifest
 from wjoin.executor.state.slices import Slice, SliceStore
 from wjoin.executor.state.worker_files import WorkerFiles, worker_folder
@@ -21,6 +22,8 @@ from wjoin.parts.summaries.profile import Profile
 from wjoin.parts.summaries.summary import Form, Summary
 from wjoin.planner.plan.block_columns import meeting_name
 from wjoin.planner.plan.physical import PhysicalPlan, Stage, StageEdge
+
+_MISSING, _MILLION = ("missing", "missing_least", "missing_most"), 1_000_000
 
 _PROFILED = 1 << 14
 """New rows of a node by which is told what rows could visit, at the most."""
@@ -45,6 +48,8 @@ class Measuring:
     columns: dict[int, str]
     sample: Sample
     profile: Profile
+    visits: int = 0
+    trials: int = 0
 
     @classmethod
     def of(cls, plan: PhysicalPlan, stage: Stage, nodes: Nodes, place: int, chooser: Chooser) -> "Measuring":
@@ -60,6 +65,9 @@ class Measuring:
 
     def arrived(self, blocks: Sequence[Arrived], streams: Sequence[StageEdge]) -> None:
         """Take note of what new rows that live here could visit."""
+        roles = [(role, block.num_rows) for group in blocks for role, block in group]
+        self.visits = sum(rows for role, rows in roles if role in (Role.VISIT, Role.TRIAL))
+        self.trials = sum(rows for role, rows in roles if role is Role.TRIAL)
         if self.idle:
             return
         for number, edge in enumerate(streams):
@@ -94,13 +102,20 @@ class Measuring:
         told = Profile.of_matches(self.nodes.count, homes, bins, ones, homes == self.place)
         self.profile = self.profile.plus(told)
 
-    def after(self, before: Manifest, after: Manifest, store: SliceStore) -> Manifest:
-        """Return the manifest after the micro-batch with what the node tells."""
+    def after(self, before: Manifest, after: Manifest, store: SliceStore, counted: Report) -> Manifest:
+        """Return the manifest after the micro-batch with what the node tells; count visits, and what is lost."""
         old = None if before.node is None else Told.read(store.load(before.node), self.nodes.count)
         sample, profile = self.sample, self.profile
         if old is not None:
             sample, profile = old.sample.plus(sample), old.profile.times(_LESS).plus(profile)
         views = tuple(self._view(number, name, after, store) for number, name in self.nodes.stored)
+        counted.add("visits", self.visits)
+        counted.add("trials", self.trials)
+        counted.add("summary_bytes", sum(map(len, views)))
+        if self.place == 0:
+            known = self.chooser.estimate
+            for counter, share in zip(_MISSING, (known.error, known.low, known.high), strict=True):
+                counted.add(counter, round(_MILLION * share))
         told = Told(views, sample, profile).batch()
         name = str(after.written)
         cutting = FIRST_CUTTING if after.writing is None else after.writing.cutting

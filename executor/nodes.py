@@ -208,7 +208,8 @@ class Chooser:
     @property
     def estimate(self) -> Estimate:
         """The share of results that is lost, as far as the sample tells."""
-        if self.nodes.route == BASE:
+        if self.nodes.route == BASE or all(None in views for views in self.views.values()):
+            # Every row visits all nodes.
             return Estimate(0.0, 0.0, 0.0, 0.95, 0.0)
         return estimate(self.sample, self.flow.sample)
 

@@ -326,7 +326,7 @@ class Operator:
         for result in working.over(joined):
             if isinstance(result, Manifest):
                 told = counts.measuring
-                after = result if told is None else told.after(manifest, result, store)
+                after = result if told is None else told.after(manifest, result, store, counts.stage)
                 continue
             waiting.append(result)
             # A batch of its own costs more than the rows of a small result.

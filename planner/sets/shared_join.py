@@ -173,6 +173,8 @@ def apart(member: Member) -> str:
         return f"it has {plan.kind.words} that WHERE or a path makes"
     if plan.counted:
         return "it has a window of rows"
+    if plan.approximate is not None:
+        return "it is approximate"
     if plan.lookups:
         return "it reads a table beside the streams"
     if any(each.site is not None for each in plan.streams):
