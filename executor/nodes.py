@@ -5,9 +5,10 @@ its windows (``parts.summaries``), and what was measured of the visits. In the n
 rows reads that of all nodes, and decides by it; so does every repeated attempt.
 """
 
+import math
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TypeVar
 
 import numpy as np
@@ -174,6 +175,8 @@ class Chooser:
             for place, (number, _) in enumerate(nodes.stored)
         }
         flow = nodes.flow if nodes.route == BASE else tuned(nodes.flow, profile)
+        if math.isinf(flow.visits):
+            flow = replace(flow, turns=())
         return cls(nodes, flow, views, sample)
 
     def scores(self, number: int, codes: Int64Array, homes: Int64Array) -> FloatArray:

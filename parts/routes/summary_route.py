@@ -27,7 +27,7 @@ class SummaryRoute(Route):
 
     def applies(self, *, keyed: bool, inputs: int, near: bool) -> bool:
         """Summaries are of keys."""
-        return keyed and inputs == 2  # noqa: PLR2004 (two streams)
+        return keyed and inputs == 2
 
     def shares(
         self,

@@ -66,7 +66,9 @@ class _Worker:
         for each in self.logic.stream(self.manifest, self.store, arrivals, counts):
             if isinstance(each, Manifest):
                 told = counts.measuring
-                self.manifest = each if told is None else told.after(self.manifest, each, self.store, counts.stage)
+                self.manifest = (
+                    each if told is None else told.after(self.manifest, each, self.store, counts.stage)
+                )
             else:
                 yield each
 

@@ -10,7 +10,16 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from tests.kit.local import LocalWorkers
-from tests.properties.drawn_plans import NAMES, PREDICATES, Row, block, combinations, expected, plans, with_choice
+from tests.properties.drawn_plans import (
+    NAMES,
+    PREDICATES,
+    Row,
+    block,
+    combinations,
+    expected,
+    plans,
+    with_choice,
+)
 from tests.properties.test_routes import routed
 from tests.properties.test_step import STRETCHES
 from tests.tiers import examples
@@ -67,7 +76,9 @@ def test_the_result_is_a_part_of_the_exact_one(route: str, workers: int, data: s
             assert found == whole
 
 
-def run(plan: PhysicalPlan, workers: int, data: st.DataObject) -> tuple[Counter[tuple[Row, ...]], list[list[Row]]]:
+def run(
+    plan: PhysicalPlan, workers: int, data: st.DataObject
+) -> tuple[Counter[tuple[Row, ...]], list[list[Row]]]:
     """Run a plan on so many nodes; return its results, and the rows that are on time."""
     local = LocalWorkers(plan, workers, data.draw(STRETCHES), PREDICATES)
     rows: list[list[Row]] = [[] for _ in plan.streams]

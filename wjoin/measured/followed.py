@@ -21,9 +21,9 @@ from wjoin.measured.beside import UNREACHABLE, stopped
 from wjoin.measured.dropped_rows import Losses
 from wjoin.measured.reports import MicroBatchReport, new_reports
 from wjoin.measured.shed_rows import ShedRows
-from wjoin.measured.visits import Visits
 from wjoin.measured.silence import Silence
 from wjoin.measured.totals import Totals
+from wjoin.measured.visits import Visits
 from wjoin.spark.session_things import held, held_by_all
 
 _SECONDS = 0.5
