@@ -103,7 +103,7 @@ class Measuring:
         self.profile = self.profile.plus(told)
 
     def after(self, before: Manifest, after: Manifest, store: SliceStore, counted: Report) -> Manifest:
-        """Return the manifest after the micro-batch with what the node tells; count visits, and what is lost."""
+        """Return the manifest after the micro-batch with what the node tells; count what is lost."""
         old = None if before.node is None else Told.read(store.load(before.node), self.nodes.count)
         sample, profile = self.sample, self.profile
         if old is not None:
@@ -163,5 +163,5 @@ def told_by(stage: Path, place: int, number: int, nodes: int) -> Told | None:
 
 @lru_cache(maxsize=8)
 def chooser_at(nodes: Nodes, stage: Path, number: int) -> Chooser:
-    """Return what decides in micro-batch ``number`` which nodes rows visit; ``stage`` is that of the state."""
+    """Return what decides in micro-batch ``number`` which nodes rows visit; ``stage``: where the state is."""
     return Chooser.of(nodes, [told_by(stage, place, number, nodes.count) for place in range(nodes.count)])

@@ -5,10 +5,9 @@ its windows (``parts.summaries``), and what was measured of the visits. In the n
 rows reads that of all nodes, and decides by it; so does every repeated attempt.
 """
 
-import math
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import TypeVar
 
 import numpy as np
@@ -24,8 +23,7 @@ from wjoin.parts.summaries.profile import Profile, bins_of
 from wjoin.parts.summaries.registry import SUMMARIES
 from wjoin.parts.summaries.summary import Form, Summary, View
 from wjoin.planner.plan.block_columns import code_name, meeting_name
-from wjoin.planner.plan.physical import PhysicalPlan, Stage, StageEdge
-from wjoin.planner.plan.probes import meeting
+from wjoin.planner.plan.physical import PhysicalPlan, Stage, StageEdge, meeting
 
 BASE = "base"
 
@@ -98,14 +96,14 @@ class Nodes:
 
 
 def home_column(plan: PhysicalPlan, each: StageEdge) -> str | None:
-    """Return the block column that says where tuples of an input live, then of their visits; None for none."""
+    """Return the block column that says where tuples of an input live, then what they visit."""
     stream = each.newest[0]
     home = plan.streams[stream].home
     return None if home is None else code_name(stream, home)
 
 
 def homes_of(marks: Int64Array, nodes: int, *, scanned: bool) -> Int64Array:
-    """Return the nodes where rows live: by the codes of their homes, or once they have come by their marks."""
+    """Return the nodes where rows live: by the codes of their homes, or by their marks if they have some."""
     return marks % nodes if scanned else marks & HOME
 
 
@@ -175,8 +173,6 @@ class Chooser:
             for place, (number, _) in enumerate(nodes.stored)
         }
         flow = nodes.flow if nodes.route == BASE else tuned(nodes.flow, profile)
-        if math.isinf(flow.visits):
-            flow = replace(flow, turns=())
         return cls(nodes, flow, views, sample)
 
     def scores(self, number: int, codes: Int64Array, homes: Int64Array) -> FloatArray:
@@ -227,7 +223,7 @@ class Visited:
     def marks(
         self, rows: Int64Array, worker: int, role: Role, before: Int64Array | None = None
     ) -> Int64Array:
-        """Return the marks of some rows as they come to a worker; ``before``: those that they had on the way."""
+        """Return the marks of some rows as they come to a worker; ``before``: those that they have had."""
         visits = self.visits
         sampled = visits.tried[rows].astype(np.int64)
         chosen = np.full(len(rows), int(role is not Role.TRIAL), np.int64)

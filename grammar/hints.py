@@ -11,7 +11,7 @@ from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import Hint
 from wjoin.grammar.tokens import Kind, Token, scan_piece, unquoted
 
-APPROXIMATE_PLANS = ("BASE", "DFT", "DFTT", "BLOOM", "SKCH")
+APPROXIMATE_PLANS = ("BASE", "DFT", "DFTT", "BLOOM", "SKCH", "COUNTSKETCH", "DIGEST")
 """The values of PLAN with which a row visits the nodes that summaries choose; BASE visits all."""
 
 HINTS = {
@@ -164,7 +164,11 @@ def _goal(piece: _Piece) -> tuple[str, ...]:
     return goal
 
 
-APPROXIMATE_HELP = f"write {APPROXIMATE}(error = 0.15), the share of results that may be lost; or {APPROXIMATE}(messages = 2), how many other nodes a row visits on average"
+APPROXIMATE_HELP = (
+    f"write {APPROXIMATE}(error = 0.15), the share of results that may be lost; "
+    f"or {APPROXIMATE}(messages = 2), how many other nodes a row visits on average"
+)
+"""What can be written."""
 
 
 def approximate_goal(name: str, value: str) -> tuple[str, str]:

@@ -5,6 +5,7 @@ from wjoin.parts.routes.route import Route
 from wjoin.parts.routes.single_route import SingleRoute
 from wjoin.parts.routes.slice_routes import AlignedRoute, CoordinatedRoute, RangeRoute, SkewRoute, SliceRoute
 from wjoin.parts.routes.summary_route import SummaryRoute
+from wjoin.parts.summaries.registry import SUMMARIES
 
 ROUTES: dict[str, Route] = {
     each.name: each
@@ -16,16 +17,7 @@ ROUTES: dict[str, Route] = {
         AlignedRoute(),
         CoordinatedRoute(),
         RangeRoute(),
-        SummaryRoute("base", "each row is stored at its home and visits all other nodes"),
-        *(
-            SummaryRoute(name, f"each row is stored at its home and visits nodes that {words}")
-            for name, words in (
-                ("bloom", "have its key, by their Bloom filters"),
-                ("skch", "have many rows of its key, by their sketches"),
-                ("dft", "have like keys, by their Fourier coefficients"),
-                ("dftt", "have its key, by counts restored from their Fourier coefficients"),
-            )
-        ),
+        *map(SummaryRoute, SUMMARIES.values()),
     )
 }
 

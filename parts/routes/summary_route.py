@@ -10,6 +10,7 @@ import numpy as np
 
 from wjoin.parts.kernels.runs import Int64Array
 from wjoin.parts.routes.route import Role, Route, Share, Slices, Visits, by_worker
+from wjoin.parts.summaries.summary import Summary
 
 
 class SummaryRoute(Route):
@@ -21,9 +22,10 @@ class SummaryRoute(Route):
     hops = True
     approximate = True
 
-    def __init__(self, name: str, meaning: str) -> None:
-        self.name = name
-        self.meaning = meaning
+    def __init__(self, summary: type[Summary]) -> None:
+        self.name = summary.name
+        self.summary = summary
+        self.meaning = f"each row is stored at its home and visits other nodes: {summary.meaning}"
 
     def applies(self, *, keyed: bool, inputs: int, near: bool) -> bool:
         """Summaries are of keys."""

@@ -1,10 +1,11 @@
 """Whether a statement asks for an approximate join, and what such a join cannot have."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.hints import APPROXIMATE, ERROR, approximate_goal
+from wjoin.grammar.syntax import SelectBlock
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.choose.choice import Wish, goal_wish, route_wish
 from wjoin.planner.plan.approximation import Approximation
@@ -36,6 +37,13 @@ def approximated(planning: Planning) -> Planning:
         why, remedy = reason
         raise WJoinError("WJ505", f"an approximate join {why}", span=wish.span, help=remedy)
     return replace(planning, approximate=asked)
+
+
+def asks_approximately(block: SelectBlock, settings: Mapping[str, str]) -> bool:
+    """Return whether a block, or its session, asks for a join that may lose results."""
+    route = route_wish(block, settings)
+    named = route is not None and ROUTES[route.part].approximate
+    return named or (goal_wish(block, settings) is not None and route is None)
 
 
 def _asked(goal: Wish | None) -> Approximation:

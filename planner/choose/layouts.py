@@ -24,8 +24,8 @@ class Layout:
     """How the state of a join of streams is laid out; it is kept beside a checkpoint.
 
     ``stages``: the sequence of stages as text, the same in every version (``sequence_name``, ``hops_name``);
-    ``placements``: where the rows of each lie, None where they are in no slices and have no homes; ``held``: the streams whose
-    rows are at their sites.
+    ``placements``: where the rows of each lie, None where they are in no slices and have no homes;
+    ``held``: the streams whose rows are at their sites.
     """
 
     stages: str

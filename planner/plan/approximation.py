@@ -1,4 +1,4 @@
-"""What is asked of an approximate join (DFT joins), and how large the summaries are by which rows are sent."""
+"""What is asked of an approximate join (DFT joins), and how large its summaries are."""
 
 from dataclasses import dataclass
 
