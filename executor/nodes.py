@@ -77,6 +77,11 @@ class Nodes:
         return SUMMARIES[self.route]
 
     @property
+    def told_form(self) -> str:
+        """The form of summaries as a node tells it."""
+        return f"{self.form.size} {self.form.rows} {self.form.seed}"
+
+    @property
     def flow(self) -> Flow:
         """The flow before anything is measured: all is visited."""
         measured = self.route != BASE
@@ -110,15 +115,17 @@ def homes_of(marks: Int64Array, nodes: int, *, scanned: bool) -> Int64Array:
 @dataclass(frozen=True)
 class Told:
     """What a node tells: a view of the window of each input that has one, what was measured of results of
-    the sample since the beginning, and what was measured of visits lately."""
+    the sample since the beginning, and what was measured of visits lately. ``form``: that of the views, which
+    another plan of the statement may have otherwise."""
 
     views: tuple[bytes, ...]
     sample: Sample
     profile: Profile
+    form: str
 
     def batch(self) -> pa.RecordBatch:
         """Return it as a row."""
-        values = [*self.views, _packed(self.sample), _packed(self.profile)]
+        values = [*self.views, _packed(self.sample), _packed(self.profile), self.form.encode()]
         return pa.RecordBatch.from_pydict(
             {str(number): pa.array([value], pa.binary()) for number, value in enumerate(values)}
         )
@@ -126,11 +133,12 @@ class Told:
     @classmethod
     def read(cls, batch: pa.RecordBatch, nodes: int) -> "Told":
         """Return what a row tells."""
-        *views, sample, profile = (column[0].as_py() for column in batch.columns)
+        *views, sample, profile, form = (column[0].as_py() for column in batch.columns)
         return cls(
             tuple(views),
             _unpacked(Sample.empty(), sample),
             _unpacked(Profile.empty(nodes), profile),
+            form.decode(),
         )
 
 
@@ -166,9 +174,10 @@ class Chooser:
         for each in told:
             if each is not None:
                 profile, sample = profile.plus(each.profile), sample.plus(each.sample)
+        known = [None if each is None or each.form != nodes.told_form else each for each in told]
         views = {
             number: tuple(
-                None if each is None else nodes.summary.view(nodes.form, each.views[place]) for each in told
+                None if each is None else nodes.summary.view(nodes.form, each.views[place]) for each in known
             )
             for place, (number, _) in enumerate(nodes.stored)
         }

@@ -27,7 +27,10 @@ APPROXIMATE = "approximate"
 
 def routes_of(wished: str) -> tuple[str, ...]:
     """Return the routes that a statement may have that asks for one by name, or for any approximate one."""
-    return (wished,) if wished != APPROXIMATE else tuple(name for name in ROUTES if ROUTES[name].approximate)
+    if wished != APPROXIMATE:
+        return (wished,)
+    # The newest summaries first: they tell most with as many bytes.
+    return tuple(name for name in reversed(ROUTES) if ROUTES[name].approximate)
 
 
 def plainest(*, keyed: bool, inputs: int, hop: bool = False) -> str:

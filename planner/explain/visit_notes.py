@@ -5,10 +5,9 @@ from collections.abc import Iterator
 from wjoin.grammar.plurals import listed
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.summaries.flow import SAMPLE
+from wjoin.planner.cost.approximate import BASE
 from wjoin.planner.figures import size
 from wjoin.planner.plan.physical import PhysicalPlan, StageEdge
-
-BASE = "base"
 
 
 def visit_notes(plan: PhysicalPlan, number: int) -> Iterator[str]:
