@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from wjoin.grammar.plurals import listed
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.summaries.flow import SAMPLE
+from wjoin.parts.summaries.registry import SUMMARIES
 from wjoin.planner.cost.approximate import BASE
 from wjoin.planner.figures import size
 from wjoin.planner.plan.physical import PhysicalPlan, StageEdge
@@ -32,7 +33,7 @@ def visit_notes(plan: PhysicalPlan, number: int) -> Iterator[str]:
         yield f"{who}: each row visits all other nodes, so nothing is lost"
         return
     yield f"{who}: each row visits {_visits(plan)}"
-    yield f"where that is: {route.summary.meaning}, {size(plan.approximate.size)} of each window of a node"
+    yield f"where that is: {SUMMARIES[route.name].meaning}, {size(plan.approximate.size)} of each window of a node"
     yield (
         "lost: results at nodes that a row does not visit, among them those of rows that come in one "
         "micro-batch if the nodes had no row of their key before"
