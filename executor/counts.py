@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from wjoin.executor.key_counts import count_keys
+from wjoin.executor.node_state import Measuring
 from wjoin.executor.report import NOTHING_SEEN, Report
 from wjoin.executor.shared_parts import SharedParts
 from wjoin.executor.state.manifest import Manifest
@@ -17,12 +18,14 @@ from wjoin.planner.plan.physical import PhysicalPlan, Stage
 class Counts:
     """What one micro-batch did at one worker: a report of the stage, and one of each stream.
 
-    ``shared``: what counts results by their parts, None where nothing does.
+    ``shared``: what counts results by their parts, ``measuring`` what counts those of the sample of an
+    approximate join; None where nothing does.
     """
 
     stage: Report = field(default_factory=Report)
     streams: dict[int, Report] = field(default_factory=dict)
     shared: SharedParts | None = None
+    measuring: Measuring | None = None
 
     def of(self, stream: int) -> Report:
         """Return the report of a stream."""

@@ -64,6 +64,15 @@ COUNTERS = (
     Counter("comparisons", Scope.STAGE),
     # Where rows are shed, the sum over keys (or rows) of the square of the results that each has part in.
     Counter("squares", Scope.STAGE),
+    # In an approximate join, rows that have visited another node, those of them that have gone there to
+    # measure only, and the bytes of what nodes tell of their windows; in millionths the share of the results
+    # that is lost, with the least and the most it may be.
+    Counter("visits", Scope.STAGE),
+    Counter("trials", Scope.STAGE),
+    Counter("summary_bytes", Scope.STAGE),
+    Counter("missing", Scope.STAGE, Fold.MAX),
+    Counter("missing_least", Scope.STAGE, Fold.MAX),
+    Counter("missing_most", Scope.STAGE, Fold.MAX),
     # Microseconds that tasks wait for what is sent to the stage, use the state, join, make rows of results.
     Counter("gathering", Scope.STAGE),
     Counter("keeping", Scope.STAGE),

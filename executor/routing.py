@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wjoin.executor.bands import band_values, moved
+from wjoin.executor.nodes import Chooser, Nodes, home_column, homes_of
 from wjoin.parts.kernels.runs import GREATEST, LEAST, Int64Array, Values, int64_view, shifted
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Role, Share, Slices, Slicing
@@ -35,6 +36,9 @@ class Router:
     ``code`` is the column on which they meet others, None where on none. ``absent`` is its value where there
     is no row of that stream, None where such tuples meet no other. ``anywhere``: whether rows are kept, and
     any worker may keep one (``kept_anywhere``).
+
+    In an approximate join the workers are ``nodes``, the column ``home`` says at which of them a tuple lives,
+    and ``chooser`` which others it visits. ``scanned``: whether that is the code of a column, not yet a mark.
     """
 
     number: int
@@ -46,6 +50,10 @@ class Router:
     values: str | None = None
     anywhere: bool = False
     absent: int | None = None
+    nodes: Nodes | None = None
+    home: str | None = None
+    scanned: bool = True
+    chooser: Chooser | None = None
 
     @classmethod
     def to(
@@ -65,7 +73,10 @@ class Router:
         anywhere = kept and kept_anywhere(plan, stage, len(workers))
         known = None if code is None or absent is None else absent.get(code)
         missing = None if known is None or not known.is_valid else int64_view(pa.array([known]))[0].item()
-        return cls(number, stream, code, stage.placement.route, workers, slices, values, anywhere, missing)
+        nodes, edge = Nodes.of(plan, stage, len(workers)), stage.inputs[number]
+        home = None if nodes is None else home_column(plan, edge)
+        of = (stage.placement.route, workers, slices, values, anywhere, missing, nodes, home)
+        return cls(number, stream, code, *of, scanned=edge.stage is None)
 
     def parts(
         self, block: pa.RecordBatch, *, whole: bool = False
@@ -88,6 +99,9 @@ class Router:
         elif self.code is not None:
             coded = block.column(self.code) if self.code in names else dated
             codes = int64_view(pc.coalesce(coded, dated) if coded.null_count else coded)
+        if self.nodes is not None:
+            yield from self._visiting(block, times, codes)
+            return
         # Shares are small where workers are many, and a pass over all columns costs more than its rows.
         most = block.num_rows * TOGETHER_BYTES // max(TOGETHER_BYTES, block.nbytes)
         waiting: list[tuple[Share, Int64Array]] = []
@@ -105,6 +119,22 @@ class Router:
             waiting.append((share, share.rows))
             rows += len(share.rows)
         yield from self._taken(block, waiting)
+
+    def _visiting(
+        self, block: pa.RecordBatch, times: Int64Array, codes: Int64Array | None
+    ) -> Iterator[tuple[int, pa.RecordBatch, Role]]:
+        """Yield what lives at the nodes of an approximate join, and what visits them."""
+        if self.chooser is None or self.home is None or codes is None or self.nodes is None:
+            raise ValueError("nothing decides which nodes are visited")
+        marks = int64_view(pc.fill_null(block.column(self.home), 0))
+        homes = homes_of(marks, self.nodes.count, scanned=self.scanned)
+        visited = self.chooser.visits(self.number, codes, homes, times)
+        place = block.schema.get_field_index(self.home)
+        for share in ROUTES[self.route].shares(codes, times, len(self.workers), visited.visits):
+            rows = np.arange(block.num_rows) if share.rows is None else share.rows
+            told = pa.array(visited.marks(rows, share.worker, share.role, None if self.scanned else marks))
+            taken = block.take(pa.array(rows)).set_column(place, self.home, told)
+            yield self.workers[share.worker], taken, share.role
 
     def _slices(self, block: pa.RecordBatch, times: Int64Array) -> Slices | None:
         if self.slicing is None:
@@ -171,7 +201,7 @@ def worker_count(stage: Stage, partitions: int) -> int:
     where = stage.placement
     route = ROUTES[where.route]
     found = route.workers(partitions)
-    return min(found, where.workers) if route.slices and where.workers is not None else found
+    return found if where.workers is None else min(found, where.workers)
 
 
 def table_tasks(stage: Stage, partitions: int, cores: int | None) -> int | None:

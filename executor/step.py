@@ -412,6 +412,8 @@ class StageLogic:
                 counts.stage.add("matches", len(found))
             if counts.shared is not None:
                 counts.shared.add(probe.origin, found)
+            if counts.measuring is not None:
+                counts.measuring.add(probe.origin, found)
             yield from self.maker.results(probe, found)
 
     def _working(

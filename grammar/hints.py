@@ -1,5 +1,6 @@
 """The hints of wjoin inside ``/*+ … */``; all others are Spark's."""
 
+import re
 from difflib import get_close_matches
 from typing import NamedTuple
 
@@ -10,10 +11,16 @@ from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import Hint
 from wjoin.grammar.tokens import Kind, Token, scan_piece, unquoted
 
+APPROXIMATE_PLANS = ("BASE", "DFT", "DFTT", "BLOOM", "SKCH", "COUNTSKETCH", "DIGEST")
+"""The values of PLAN with which a row visits the nodes that summaries choose; BASE visits all."""
+
 HINTS = {
     "ALGORITHM": ("HW", "MW", "NLW", "ORDERED", "ADAPTIVE"),
     "BOUNDS": ("EXACT", "GCA", "LCA"),
-    "PLAN": ("MULTIWAY", "NATIVE", "SEMIJOIN", "SIMPLE", "PSP", "ATR", "CTR", "SKEW", "RANGE"),
+    "PLAN": (
+        *("MULTIWAY", "NATIVE", "SEMIJOIN", "SIMPLE", "PSP", "ATR", "CTR", "SKEW", "RANGE"),
+        *APPROXIMATE_PLANS,
+    ),
     "PASSES": ("UNION", "HULL"),
 }
 """The names of wjoin's hints and the values of each."""
@@ -24,7 +31,18 @@ SHIP = "SHIP"
 SHIPPED = ("PARTIAL", "FULL", "HELD")
 """What it may say of a stream."""
 
-_WITH_NUMBER = ("PSP", "ATR", "CTR", "SKEW", "RANGE")
+APPROXIMATE = "APPROXIMATE"
+"""The hint for an approximate join: ``APPROXIMATE(error = 0.15)`` or ``APPROXIMATE(messages = 2)``."""
+
+ERROR, MESSAGES = "ERROR", "MESSAGES"
+"""What it may ask for: the share of results that may be lost, or the visits of a row on average."""
+
+OFF = "off"
+"""The value of the setting of that name with which no join is approximate."""
+
+_WITH_NUMBER = ("PSP", "ATR", "CTR", "SKEW", "RANGE", *APPROXIMATE_PLANS)
+
+_NUMBER = re.compile(r"\d{0,9}\.?\d{1,9}")
 
 
 class _Piece(NamedTuple):
@@ -36,7 +54,7 @@ class _Piece(NamedTuple):
 
     @property
     def ours(self) -> bool:
-        return self.name in HINTS or self.name == SHIP
+        return self.name in HINTS or self.name in (SHIP, APPROXIMATE)
 
 
 def read_hints(comments: list[Token]) -> tuple[Hint, ...]:
@@ -55,7 +73,8 @@ def read_hints(comments: list[Token]) -> tuple[Hint, ...]:
             if any(hint.name == piece.name for hint in hints):
                 message = f"the hint {piece.name} is given twice"
                 raise WJoinError("WJ112", message, span=piece.span, help="keep one of them")
-            checked = _ways(piece) if piece.name == SHIP else _checked(piece)
+            read = {SHIP: _ways, APPROXIMATE: _goal}.get(piece.name, _checked)
+            checked = read(piece)
             hints.append(Hint(piece.name, checked, span=span))
     return tuple(hints)
 
@@ -130,3 +149,39 @@ def _ways(piece: _Piece) -> tuple[str, ...]:
         message = f"the hint {SHIP} names {twice} twice"
         raise WJoinError("WJ112", message, span=piece.span, help="keep one of them")
     return tuple(part for pair in zip(streams, ways, strict=True) for part in pair)
+
+
+def _goal(piece: _Piece) -> tuple[str, ...]:
+    """Return what APPROXIMATE asks for, and how much."""
+    name, sign, value, *rest = (*(piece.arguments or ()), "", "", "")
+    try:
+        goal = approximate_goal(name, value)
+    except ValueError as error:
+        raise WJoinError("WJ112", str(error), span=piece.span, help=APPROXIMATE_HELP) from None
+    if sign != "=" or any(rest):
+        message = f"the hint {APPROXIMATE} does not say one goal"
+        raise WJoinError("WJ112", message, span=piece.span, help=APPROXIMATE_HELP)
+    return goal
+
+
+APPROXIMATE_HELP = (
+    f"write {APPROXIMATE}(error = 0.15), the share of results that may be lost; "
+    f"or {APPROXIMATE}(messages = 2), how many other nodes a row visits on average"
+)
+"""What can be written."""
+
+
+def approximate_goal(name: str, value: str) -> tuple[str, str]:
+    """Return what an approximate join is asked for, and how much, as text. Raises ValueError."""
+    name = name.upper()
+    if name not in (ERROR, MESSAGES):
+        raise ValueError(
+            f"the hint {APPROXIMATE} has no goal {name}" if name else f"the hint {APPROXIMATE} has no goal"
+        )
+    if not _NUMBER.fullmatch(value):
+        raise ValueError(f"{name.lower()} = {value} is no number")
+    if name == ERROR and not 0 < float(value) < 1:
+        raise ValueError(f"error = {value} is no share between 0 and 1")
+    if name == MESSAGES and not float(value) > 0:
+        raise ValueError(f"messages = {value} is not above zero")
+    return name, value

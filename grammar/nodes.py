@@ -294,6 +294,9 @@ class _Nodes(Transformer[Leaf, Any]):
     def late_rows(self, meta: Meta, sink: Identifier) -> "_Clause":
         return _Clause("LATE ROWS INTO clause", sink, _span(meta))
 
+    def home(self, meta: Meta, column: Identifier) -> "_Clause":
+        return _Clause("HOME BY clause", column, _span(meta))
+
     def site_address(self, meta: Meta, leaf: Leaf) -> str | syntax.Parameter:
         return self.parameter(meta, leaf) if leaf.type == "PARAMETER" else _string(leaf)
 
@@ -330,6 +333,7 @@ class _Nodes(Transformer[Leaf, Any]):
             unique=_clause(parts, "DROP DUPLICATES clause", ()),
             idle_after=_clause(parts, "IDLE AFTER clause"),
             late_rows=_clause(parts, "LATE ROWS INTO clause"),
+            home=_clause(parts, "HOME BY clause"),
         )
 
     def create_sink(

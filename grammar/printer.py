@@ -60,8 +60,9 @@ def print_declaration(statement: syntax.CreateStream | syntax.CreateSink) -> str
                 if statement.late_rows is None
                 else f" LATE ROWS INTO {print_name(statement.late_rows.name)}"
             )
+            home = "" if statement.home is None else f" HOME BY {print_name(statement.home.name)}"
             source = f"{_source(statement)}{_format(statement)}"
-            return f"{_head('STREAM', statement)}{columns}{source}{mark}{idle}{once}{late}"
+            return f"{_head('STREAM', statement)}{columns}{source}{mark}{idle}{once}{late}{home}"
         case syntax.CreateSink():
             folders = statement.partitioned_by
             partitioned = f" PARTITIONED BY ({_names(folders)})" if folders else ""

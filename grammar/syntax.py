@@ -389,7 +389,8 @@ class CreateStream(Statement):
     place of USING; the provider is then ``SITE_FORMAT``. ``composed`` are the options with parameters.
     ``unique``, of ``DROP DUPLICATES ON (…)``, are the columns that are equal in copies of a row.
     ``idle_after``: without a row for so long the stream is silent, None where it never is.
-    ``late_rows``, of ``LATE ROWS INTO sink``, is the sink that late rows go to.
+    ``late_rows``, of ``LATE ROWS INTO sink``, is the sink that late rows go to. ``home``, of ``HOME BY
+    column``, is the column that says at which node a row lives.
     """
 
     name: Identifier
@@ -406,6 +407,7 @@ class CreateStream(Statement):
     unique: tuple[Identifier, ...] = ()
     idle_after: Duration | None = None
     late_rows: Identifier | None = None
+    home: Identifier | None = None
 
 
 @dataclass(frozen=True)

@@ -108,7 +108,7 @@ class Relation:
     of Spark's own watermarks by column, ``watermark`` says whether one is at work in it;
     ``measured`` is what earlier runs of the query measured; ``site`` what is known of the sites that it is
     read from, None where it is read by Spark itself; ``late_into`` the sink that its late rows go to, empty
-    for none.
+    for none; ``home`` the column that says at which node a row lives, empty where none does.
     """
 
     columns: tuple[Column, ...]
@@ -122,6 +122,7 @@ class Relation:
     watermarks: Mapping[str, int] = field(default_factory=dict)
     site: SiteFacts | None = None
     late_into: str = ""
+    home: str = ""
 
     def delay(self, column: str) -> Delay | None:
         """Return the delay of a column; None where the relation is derived and nothing tells it."""

@@ -13,6 +13,7 @@ from wjoin.planner.bind.outer_joins import about_exists
 from wjoin.planner.bind.select_list import ResultColumn
 from wjoin.planner.bind.written import Written, numbered
 from wjoin.planner.catalog import WHOLE, Relation, Types
+from wjoin.planner.choose.approximate import approximated, asks_approximately
 from wjoin.planner.choose.layouts import Layout
 from wjoin.planner.choose.plan_candidates import Candidate
 from wjoin.planner.choose.travel import travel
@@ -40,7 +41,15 @@ from wjoin.planner.windows.window_graph import WindowGraph, given_windows, windo
 
 __all__ = ["Edit", "PlannedSelect", "apply_edits", "plan_select", "statement_meaning"]
 
-RULES: tuple[Callable[[Planning], Planning], ...] = (sequences, shapes, with_hops, weigh, choose, travel)
+RULES: tuple[Callable[[Planning], Planning], ...] = (
+    approximated,
+    sequences,
+    shapes,
+    with_hops,
+    weigh,
+    choose,
+    travel,
+)
 """The steps from a bound block to its plan, in order. What plans a step makes is checked after it."""
 
 _NAME = re.compile(r"\w+|`.*`", re.DOTALL)
@@ -62,6 +71,7 @@ class PlannedSelect:
     state. Rows of the streams ``undeclared`` can be late, and nobody has told how far they may be out of
     order. ``outputs`` are the columns of the block, ``written`` the order in which its parts were read,
     ``sink`` the name by which it reads the joined rows, ``bound`` the block with the columns of its names.
+    ``exact_anyway``: whether it asks for an approximate join, and tables have an exact one.
     """
 
     bound: BoundSelect
@@ -81,6 +91,7 @@ class PlannedSelect:
     undeclared: tuple[int, ...] = ()
     outputs: tuple[ResultColumn, ...] = ()
     shipments: tuple[Shipments, ...] = ()
+    exact_anyway: bool = False
 
     @property
     def output(self) -> Output:
@@ -224,6 +235,7 @@ def _planned(planning: Planning) -> PlannedSelect:
         undeclared=_undeclared(bound, plan),
         outputs=bound.outputs,
         shipments=planning.shipments,
+        exact_anyway=not planning.streaming and asks_approximately(request.block, request.settings),
     )
 
 

@@ -160,6 +160,7 @@ class Session:
         shedding: str | None = None,
         idle_after: str | datetime.timedelta | None = None,
         late_rows_into: str | None = None,
+        home_by: str | None = None,
     ) -> None:
         """Register a DataFrame, streaming or static, as a stream of this session.
 
@@ -171,15 +172,17 @@ class Session:
         dropped and counted. ``shedding`` is ``off``, ``linear`` or ``quadratic``: how rows are shed when a
         join is overloaded; left out, as the session says. After ``idle_after`` without a row, text with a
         unit or a timedelta, the stream is silent: its watermark goes on with those of the others.
-        ``late_rows_into`` is the sink for late rows. Raises WJoinError WJ202 where the DataFrame has no such
+        ``late_rows_into`` is the sink for late rows. ``home_by`` names the column that says at which node a
+        row lives, for approximate joins. Raises WJoinError WJ202 where the DataFrame has no such
         column, WJ106 for a name that does not print, WJ110 for an ``ahead`` that is negative and an
         ``idle_after`` that is not above zero, WJ305 for an ``ahead`` of an integral event time, WJ603 for
         another ``shedding``, and WJ623 for a column that late rows have besides.
         """
         check_name("stream", name)
-        if event_time is not None and event_time.lower() not in map(str.lower, df.columns):
-            remedy = suggestion(event_time, df.columns) or f"it has {', '.join(df.columns)}"
-            raise WJoinError("WJ202", f"the stream {name} has no column {event_time}", help=remedy)
+        for column in (event_time, home_by):
+            if column is not None and column.lower() not in map(str.lower, df.columns):
+                remedy = suggestion(column, df.columns) or f"it has {', '.join(df.columns)}"
+                raise WJoinError("WJ202", f"the stream {name} has no column {column}", help=remedy)
         if late_rows_into is not None:
             refuse_columns(name, df.columns)
         held = None
@@ -209,6 +212,7 @@ class Session:
             streaming=streaming,
             rows=df,
             late_into=late_rows_into or "",
+            home=home_by or "",
         )
         self.context.catalog.add_stream(declared)
 

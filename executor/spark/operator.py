@@ -20,6 +20,8 @@ from wjoin.executor.counts import Counts
 from wjoin.executor.faults import fault_point
 from wjoin.executor.history import State, stored_results, with_histories
 from wjoin.executor.made import PAST, Made
+from wjoin.executor.node_state import Measuring, chooser_at
+from wjoin.executor.nodes import Nodes
 from wjoin.executor.report import PLACES, Report
 from wjoin.executor.routing import Router
 from wjoin.executor.shared_parts import SharedParts
@@ -310,7 +312,7 @@ class Operator:
             manifest = self._manifest(state)
         read = keeping.seconds
         fault_point("state-read")
-        counts = Counts(shared=self._shared_parts())
+        counts = Counts(shared=self._shared_parts(), measuring=self._measuring(worker, state, arrivals))
         after = manifest
         waiting: list[Made] = []
         place = self.workers.index(worker)
@@ -324,7 +326,8 @@ class Operator:
         joined = self.logic.stream(manifest, store, arrivals, counts, place)
         for result in working.over(joined):
             if isinstance(result, Manifest):
-                after = result
+                told = counts.measuring
+                after = result if told is None else told.after(manifest, result, store, counts.stage)
                 continue
             waiting.append(result)
             # A batch of its own costs more than the rows of a small result.
@@ -345,6 +348,18 @@ class Operator:
         counts.stage.add("gathering", watches.gathering.microseconds)
         yield _Work(waiting, list(self.last_messages(worker, after, arrivals, counts)))
         arrivals.spool.close()
+
+    def _measuring(self, worker: int, state: _State, arrivals: Arrivals) -> Measuring | None:
+        """Return what measures at a node of an approximate join, None of an exact one."""
+        plan, stage = self.logic.plan, self.logic.stage
+        nodes = Nodes.of(plan, stage, len(self.workers))
+        if nodes is None or not isinstance(state, WorkerFiles):
+            return None
+        place = self.workers.index(worker)
+        chooser = chooser_at(nodes, state.folder.parent, state.number)
+        found = Measuring.of(plan, stage, nodes, place, chooser)
+        found.arrived(arrivals.blocks, stage.inputs)
+        return found
 
     def _shared_parts(self) -> SharedParts | None:
         """Return what counts results by their parts, None where none are shed."""

@@ -2,7 +2,8 @@
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -10,6 +11,7 @@ import pyarrow.compute as pc
 from wjoin.executor.blocks import concatenate, gathered, stable, value_bytes
 from wjoin.executor.counted import shares, told_ticks
 from wjoin.executor.late_rows import Suspects
+from wjoin.executor.node_state import chooser_at
 from wjoin.executor.report import NOTHING_SEEN, Report
 from wjoin.executor.routing import Router
 from wjoin.executor.shedding import Decision, Shedder
@@ -57,7 +59,8 @@ class Pack:
     whether rows that meet no other are results. ``codes``: the names of the keys without one of which a row
     meets no other. ``suspects``: what chooses the rows that may be late, None where late rows go to no sink.
     ``counting``: the windows of rows that count those of the stream, and by which code of their key what they
-    count goes, None where it goes to all workers.
+    count goes, None where it goes to all workers. ``stage``: where the state of the stage is, None where that
+    is not in files.
     """
 
     plan: PhysicalPlan
@@ -69,6 +72,15 @@ class Pack:
     codes: tuple[str, ...] = ()
     suspects: Suspects | None = None
     counting: Mapping[int, int | None] = field(default_factory=dict)
+    stage: Path | None = None
+
+    def choosing(self) -> "Pack":
+        """Return it as it decides in the micro-batch that a task works for, in an approximate join."""
+        nodes = self.router.nodes
+        if self.stage is None or nodes is None:
+            return self
+        chooser = chooser_at(nodes, handed(self.stage), micro_batch())
+        return replace(self, router=replace(self.router, chooser=chooser))
 
     def blocks(
         self, read: pa.RecordBatch, counted: Report, decided: Decision | None, before: int, *, whole: bool
@@ -234,14 +246,15 @@ class Packs:
     @phase
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield messages for the rows of one partition."""
-        counted = [Report() for _ in self.packs]
-        packing = [Watch() for _ in self.packs]
+        packs = tuple(each.choosing() for each in self.packs)
+        counted = [Report() for _ in packs]
+        packing = [Watch() for _ in packs]
         waiting, working = Watch(), Watch()
-        yield from working.over(self._blocks(waiting.over(column_batches(batches)), counted, packing))
+        yield from working.over(self._blocks(packs, waiting.over(column_batches(batches)), counted, packing))
         # What is done for all of them once is counted at the first one.
         rest = working.microseconds - sum(each.microseconds for each in (waiting, *packing))
         told: list[messages.Message] = []
-        for place, (pack, own) in enumerate(zip(self.packs, counted, strict=True)):
+        for place, (pack, own) in enumerate(zip(packs, counted, strict=True)):
             if pack.plan.streaming and own["rows"]:
                 own.add("arriving", 0 if place else waiting.microseconds)
                 own.add("packing", packing[place].microseconds + (0 if place else rest))
@@ -250,7 +263,11 @@ class Packs:
             yield messages.batch(told)
 
     def _blocks(
-        self, batches: Iterator[pa.RecordBatch], counted: Sequence[Report], packing: Sequence[Watch]
+        self,
+        packs: Sequence[Pack],
+        batches: Iterator[pa.RecordBatch],
+        counted: Sequence[Report],
+        packing: Sequence[Watch],
     ) -> Iterator[pa.RecordBatch]:
         decided = [None if each.shedder is None else decision(each.shedder) for each in self.packs]
         before = [LEAST if each.suspects is None else late_before(each.suspects) for each in self.packs]
@@ -258,9 +275,7 @@ class Packs:
         held, whole = _held(batches) if any(each.router.anywhere for each in self.packs) else ([], False)
         rest = gathered(itertools.chain(held, batches), messages.BLOCK_ROWS, GATHERED_BYTES)
         for read in [concatenate(held)] if held and whole else rest:
-            for pack, own, made, time, watch in zip(
-                self.packs, counted, decided, before, packing, strict=True
-            ):
+            for pack, own, made, time, watch in zip(packs, counted, decided, before, packing, strict=True):
                 yield from watch.over(pack.blocks(read, own, made, time, whole=whole))
 
 

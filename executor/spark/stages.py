@@ -304,7 +304,8 @@ def _pack(each: _Working, place: int, names: Names | None, workers: _Workers) ->
         for number, window in enumerate(plan.counted)
         if window.stream == edge.members[0]
     }
-    return Pack(stageless(plan), edge.columns, router, names, shedder, alone, codes, suspects, counting)
+    told = (edge.columns, router, names, shedder, alone, codes, suspects, counting)
+    return Pack(stageless(plan), *told, None if of.state is None else stage_folder(of.state, each.number))
 
 
 def _operator(each: _Working, workers: _Workers) -> Operator:

@@ -40,7 +40,8 @@ class Manifest:
     ``marks`` are, by the name of a slice, the marks of its rows where some have one (``executor.partners``).
     ``came``: by stream the clock when its last row came, where one may be silent (``executor.silence``).
     ``counted``: the slices of results that wait for windows of rows, and of what these count
-    (``executor.counted``).
+    (``executor.counted``). ``node``: the slice with what it tells other nodes of an approximate join
+    (``executor.nodes``).
     """
 
     plan: str
@@ -54,6 +55,7 @@ class Manifest:
     marks: dict[str, Slice] = field(default_factory=dict)
     came: dict[int, int] = field(default_factory=dict)
     counted: tuple[tuple[Slice, ...], ...] = ()
+    node: Slice | None = None
 
     @classmethod
     def fresh(cls, plan: str, workers: int, inputs: int) -> "Manifest":
@@ -63,7 +65,7 @@ class Manifest:
     def encode(self) -> bytes:
         """Return the manifest as JSON with the number of the state format."""
         body = plain(self)
-        for name in ("marks", "came", "counted"):
+        for name in ("marks", "came", "counted", "node"):
             if not body[name]:
                 del body[name]
         return json.dumps({"format": STATE_FORMAT, **body}, separators=(",", ":")).encode()
@@ -75,7 +77,8 @@ class Manifest:
     @property
     def all_slices(self) -> tuple[Slice, ...]:
         """The slices of all inputs, the marks of their rows, and what waits for windows of rows."""
-        return (*itertools.chain(*self.slices, *self.counted), *self.marks.values())
+        told = () if self.node is None else (self.node,)
+        return (*itertools.chain(*self.slices, *self.counted), *self.marks.values(), *told)
 
 
 def written_manifest(data: bytes) -> Manifest:
@@ -108,7 +111,7 @@ def _manifest(data: bytes) -> Manifest:
     if body["writing"] is not None:
         refuse_rules(body["writing"]["version"])
     # A state that was begun before there were these lacks them.
-    found = typed(Manifest, {"histories": [], "marks": {}, "came": {}, "counted": [], **body})
+    found = typed(Manifest, {"histories": [], "marks": {}, "came": {}, "counted": [], "node": None, **body})
     for each in found.all_slices:
         each.check()
     return found

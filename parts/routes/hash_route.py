@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wjoin.parts.kernels.runs import Int64Array
-from wjoin.parts.routes.route import Route, Share, Slices, by_worker
+from wjoin.parts.routes.route import Route, Share, Slices, Visits, by_worker
 
 BUCKETS = 1024
 """Buckets of key codes. A number of 64 bits is too long for a statistic; its bucket is not."""
@@ -26,7 +26,11 @@ class HashRoute(Route):
         return keyed
 
     def shares(
-        self, codes: Int64Array | None, times: Int64Array, workers: int, slices: Slices | None
+        self,
+        codes: Int64Array | None,
+        times: Int64Array,
+        workers: int,
+        slices: Slices | Visits | None,
     ) -> Iterator[Share]:
         """Yield for each worker the rows of its keys."""
         if codes is None:

@@ -18,6 +18,7 @@ class Role(IntEnum):
     ``PASSED``: neither; they are beyond what can join, and only counted. ``VISIT`` and ``COPY`` are PROBE and
     BOTH of rows that another worker gets, too, and counts. ``ALONE``: neither; they meet no row, and are
     results of an outer join by themselves. ``LATE``: neither; if they are late, they go to a sink.
+    ``TRIAL`` is VISIT of rows that no summary has sent there: what they find would be lost.
     """
 
     PASSED = 0
@@ -28,6 +29,7 @@ class Role(IntEnum):
     COPY = 7
     ALONE = 8
     LATE = 16
+    TRIAL = 34
 
     @property
     def stores(self) -> bool:
@@ -119,6 +121,21 @@ class Slices:
         return Slices(self.rule, self.own[rows], self.first[rows], self.last[rows])
 
 
+@dataclass(frozen=True)
+class Visits:
+    """Where rows live and which other nodes they visit, in an approximate join.
+
+    ``home``: the node of each row, int64; ``chosen``: bool of (rows, nodes), whether a row visits a node;
+    ``tried``: bool by row, whether it goes to all others as well, to learn what they would have missed.
+    ``begun``: as what it comes to its home, None where it does not.
+    """
+
+    home: Int64Array
+    chosen: npt.NDArray[np.bool_]
+    tried: npt.NDArray[np.bool_]
+    begun: Role | None = Role.BOTH
+
+
 class Route(ABC):
     """Which worker stores a row, and which workers it visits; it has no state.
 
@@ -161,6 +178,9 @@ class Route(ABC):
     anywhere = False
     """Whether any worker may keep a row where the rows that can meet it visit every worker."""
 
+    approximate = False
+    """Whether results may be lost: it is taken where a statement asks for it only."""
+
     warning = ""
     """What the page of EXPLAIN warns of where a stage has this route."""
 
@@ -177,10 +197,14 @@ class Route(ABC):
 
     @abstractmethod
     def shares(
-        self, codes: Int64Array | None, times: Int64Array, workers: int, slices: Slices | None
+        self,
+        codes: Int64Array | None,
+        times: Int64Array,
+        workers: int,
+        slices: Slices | Visits | None,
     ) -> Iterator[Share]:
         """Yield who gets which rows, by their key codes (None without a key) and event times, both int64, and
-        their slices where the route has such.
+        their slices where the route has such, or what they visit.
 
         It must follow from these alone: Spark may repeat a task whose rows then come in another order.
         """

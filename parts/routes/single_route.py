@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from wjoin.parts.kernels.runs import Int64Array
-from wjoin.parts.routes.route import Route, Share, Slices
+from wjoin.parts.routes.route import Route, Share, Slices, Visits
 
 
 class SingleRoute(Route):
@@ -27,7 +27,11 @@ class SingleRoute(Route):
         return 1
 
     def shares(
-        self, codes: Int64Array | None, times: Int64Array, workers: int, slices: Slices | None
+        self,
+        codes: Int64Array | None,
+        times: Int64Array,
+        workers: int,
+        slices: Slices | Visits | None,
     ) -> Iterator[Share]:
         """Yield all rows for the one worker."""
         yield Share(0, None)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from wjoin.parts.kernels.runs import Int64Array
 from wjoin.parts.routes.hash_route import bucket_numbers, worker_numbers
-from wjoin.parts.routes.route import Role, Route, Share, Slices, by_worker
+from wjoin.parts.routes.route import Role, Route, Share, Slices, Visits, by_worker
 
 _FEW_VISITS = 0.25
 """The share of the workers that a row visits, on average, up to which all visits are made into one list."""
@@ -23,7 +23,11 @@ class _Sliced(Route):
     slices = True
 
     def shares(
-        self, codes: Int64Array | None, times: Int64Array, workers: int, slices: Slices | None
+        self,
+        codes: Int64Array | None,
+        times: Int64Array,
+        workers: int,
+        slices: Slices | Visits | None,
     ) -> Iterator[Share]:
         """Yield the rows of a worker's slices, and those that can reach one of them.
 
@@ -31,7 +35,7 @@ class _Sliced(Route):
         workers. So the workers of one group are a least set of those that have all slices in a row's reach,
         and no two of them have the same one.
         """
-        if slices is None:
+        if not isinstance(slices, Slices):
             raise ValueError("a route by slices needs those of the rows")
         rule, own, first, last = slices.rule, slices.own, slices.first, slices.last
         groups = _Groups.of(workers, rule.placement.copies)
@@ -136,13 +140,17 @@ class SkewRoute(SliceRoute):
         return keyed and inputs == 2
 
     def shares(
-        self, codes: Int64Array | None, times: Int64Array, workers: int, slices: Slices | None
+        self,
+        codes: Int64Array | None,
+        times: Int64Array,
+        workers: int,
+        slices: Slices | Visits | None,
     ) -> Iterator[Share]:
         """Yield the rows of a worker's keys, and those of the most frequent key by their slices.
 
         Without codes all rows have the most frequent key.
         """
-        if codes is None or slices is None:
+        if codes is None or not isinstance(slices, Slices):
             yield from super().shares(codes, times, workers, slices)
             return
         frequent = bucket_numbers(codes) == slices.rule.placement.bucket

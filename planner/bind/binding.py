@@ -64,9 +64,9 @@ class BoundSelect:
     ``reads`` are the columns that the rest of the statement takes from the join, ``outputs`` the columns of
     its result, ``laterals`` the texts of the LATERAL VIEWs over the joined rows; ``tree`` are the joins, and
     ``natural`` what NATURAL makes equal in them. ``said`` are the conditions between event times; those that
-    are windows and nothing else are not among the ``conjuncts``.
-    ``landmarks`` are the conditions of WINDOW … SINCE by their
-    places, each over the alias of its stream.
+    are windows and nothing else are not among the ``conjuncts``. ``landmarks`` are the conditions of WINDOW …
+    SINCE by their places, each over the alias of its stream. ``collapsed``: whether results are grouped or
+    aggregated.
     """
 
     sources: tuple[ScopeItem, ...]
@@ -81,6 +81,7 @@ class BoundSelect:
     natural: tuple[UsingPair, ...] = ()
     landmarks: Mapping[Span, str] = field(default_factory=dict)
     said: tuple[Conjunct, ...] = ()
+    collapsed: bool = False
 
     def join_of(self, conjunct: Conjunct) -> int:
         """Return the number of the join that a condition belongs to, -1 for those of the base."""
@@ -162,6 +163,7 @@ def bind(
         said=tuple(said),
         natural=tuple(each for each in pairs if each.natural),
         landmarks=dict(bound_landmarks(text, block.window, names[-1], parameters, predicates, tree)),
+        collapsed=listed.collapsed or after.collapsed,
     )
 
 

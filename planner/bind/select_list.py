@@ -39,11 +39,12 @@ class ResultColumn:
 
 @dataclass(frozen=True)
 class Reads:
-    """What a piece of the statement takes from the join."""
+    """What a piece of the statement takes from the join; ``collapsed``: whether it groups or aggregates."""
 
     columns: tuple[StreamColumn, ...]
     matches: frozenset[str]
     edits: tuple[Edit, ...]
+    collapsed: bool = False
 
 
 def bind_select_list(text: str, span: Span, scope: Scope) -> tuple[Reads, tuple[ResultColumn, ...]]:
@@ -147,7 +148,9 @@ def bind_tail(
 
 
 def _reads(columns: Sequence[StreamColumn], piece: AnalysedText, edits: Sequence[Edit]) -> Reads:
-    return Reads(tuple(columns), frozenset(call.what for call in piece.matches), tuple(sorted(edits)))
+    collapsed = piece.is_aggregate or bool(piece.tree.args.get("group"))
+    matches = frozenset(call.what for call in piece.matches)
+    return Reads(tuple(columns), matches, tuple(sorted(edits)), collapsed)
 
 
 def _references(

@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from wjoin.grammar.errors import WJoinError
-from wjoin.grammar.hints import HINTS, SHIP
+from wjoin.grammar.hints import APPROXIMATE, HINTS, OFF, SHIP
 from wjoin.grammar.join_kinds import JoinKind
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import SelectBlock
 from wjoin.parts.kernels.kernel import Refusal
 from wjoin.parts.kernels.registry import KERNELS, kernels_of, refusal_of
-from wjoin.parts.routes.registry import ROUTES
+from wjoin.parts.routes.registry import APPROXIMATE as ANY_APPROXIMATE
+from wjoin.parts.routes.registry import ROUTES, routes_of
 from wjoin.parts.routes.route import Placement
 from wjoin.planner.catalog import Relation
 from wjoin.planner.choose.held_streams import entered
@@ -27,7 +28,7 @@ PLANS: Mapping[str, Mapping[str, str]] = {
     **{
         name.upper(): {"METHOD": Method.MULTIWAY.value, "ROUTE": name}
         for name, route in ROUTES.items()
-        if route.slices
+        if route.slices or route.approximate
     },
     "SEMIJOIN": {"METHOD": Method.MULTIWAY.value, SHIP: Shipping.PARTIAL.value},
     "SIMPLE": {"METHOD": Method.MULTIWAY.value, SHIP: Shipping.FULL.value},
@@ -102,7 +103,7 @@ def options(
     ``kept`` where the rows of stages lie already, None where nothing is kept. Raises
     WJoinError WJ504 for a wish that cannot be granted.
     """
-    wishes = _wishes(block, settings)
+    wishes = _wishes(block, settings, approximate=plan.approximate is not None)
     method, refusal = wishes.get("METHOD"), native_refusal(plan, draft, graph, relations)
     if method is not None and method.part == Method.NATIVE.value:
         _require_native(method, wishes, refusal)
@@ -183,10 +184,32 @@ def _is_inner(stage: Stage) -> bool:
     return not isinstance(stage, Join) or stage.kind is JoinKind.INNER
 
 
-def wished_route(block: SelectBlock, settings: Mapping[str, str]) -> str | None:
-    """Return the route that a hint or setting asks for, None where none does."""
-    wish = _wishes(block, settings).get("ROUTE")
-    return None if wish is None else wish.part
+def wished_route(block: SelectBlock, settings: Mapping[str, str], *, approximate: bool) -> str | None:
+    """Return the route that a hint or setting asks for, None where none does.
+
+    ``approximate``: whether the join may lose results; otherwise no wish for that counts.
+    """
+    wish = _wishes(block, settings, approximate=approximate).get("ROUTE")
+    return None if wish is None else routes_of(wish.part)[0]
+
+
+def route_wish(block: SelectBlock, settings: Mapping[str, str]) -> Wish | None:
+    """Return the hint or setting PLAN that asks for a route, None where there is none."""
+    wish = Wish.of("PLAN", settings["PLAN"]) if "PLAN" in settings else None
+    for hint in block.hints:
+        if hint.name == "PLAN":
+            wish = Wish.of("PLAN", hint.arguments[0], hint.span)
+    route = None if wish is None else PLANS[wish.value].get("ROUTE")
+    return None if wish is None or route is None else replace(wish, part=route)
+
+
+def goal_wish(block: SelectBlock, settings: Mapping[str, str]) -> Wish | None:
+    """Return the hint or setting APPROXIMATE, None where there is none."""
+    for hint in block.hints:
+        if hint.name == APPROXIMATE:
+            return Wish(APPROXIMATE, " = ".join(hint.arguments).lower(), hint.span, ANY_APPROXIMATE)
+    value = settings.get(APPROXIMATE)
+    return None if value is None or value == OFF else Wish(APPROXIMATE, value, None, ANY_APPROXIMATE)
 
 
 def wished_shipping(
@@ -234,8 +257,11 @@ def wished_shipping(
     return wished
 
 
-def _wishes(block: SelectBlock, settings: Mapping[str, str]) -> dict[str, Wish]:
-    """Return what settings and hints ask, by part of the plan: the hint PLAN stands for several."""
+def _wishes(block: SelectBlock, settings: Mapping[str, str], *, approximate: bool = False) -> dict[str, Wish]:
+    """Return what settings and hints ask, by part of the plan: the hint PLAN stands for several.
+
+    ``approximate`` as in ``wished_route``.
+    """
     given = {name: Wish.of(name, value) for name, value in settings.items()}
     given |= {hint.name: Wish.of(hint.name, hint.arguments[0], hint.span) for hint in block.hints}
     wishes: dict[str, Wish] = {}
@@ -246,6 +272,11 @@ def _wishes(block: SelectBlock, settings: Mapping[str, str]) -> dict[str, Wish]:
             wishes |= {part: replace(wish, part=value) for part, value in PLANS[wish.value].items()}
         else:
             wishes[name] = wish
+    goal = goal_wish(block, settings) if approximate else None
+    if goal is not None:
+        wishes = {"METHOD": replace(goal, part=Method.MULTIWAY.value), "ROUTE": goal, **wishes}
+    if not approximate and "ROUTE" in wishes and ROUTES[wishes["ROUTE"].part].approximate:
+        del wishes["ROUTE"], wishes["METHOD"]
     return wishes
 
 
@@ -253,7 +284,7 @@ def _wished_room(block: SelectBlock, route: Wish | None, room: Capacity) -> Capa
     """Return the room with the number that the hint PLAN gives: of copies, or of workers."""
     numbers = (int(hint.arguments[1]) for hint in block.hints if hint.name == "PLAN" and hint.arguments[1:])
     number = next(numbers, None)
-    if route is not None and ROUTES[route.part].copies:
+    if route is not None and ROUTES[routes_of(route.part)[0]].copies:
         return replace(room, copies=number)
     return replace(room, workers=number)
 
@@ -314,15 +345,15 @@ def _placements(
             (each,) if _grants(each := kept[number] or own[0], wished, room) else own
             for number, own in enumerate(found)
         )
-    if wish is not None and not any(each.route == wished for stage in found for each in stage):
-        raise wish.refused(f"it is for {ROUTES[wish.part].meant_for}", "leave it out")
+    if wish is not None and not any(each.route in routes_of(wish.part) for stage in found for each in stage):
+        raise wish.refused(f"it is for {ROUTES[routes_of(wish.part)[0]].meant_for}", "leave it out")
     return found
 
 
 def _grants(each: Placement, wished: str | None, room: Capacity) -> bool:
     """Return whether a placement is what a hint asks for, where one does."""
     asked = room.workers in (None, each.workers) and room.copies in (None, each.copies)
-    return asked and wished in (None, each.route)
+    return asked and (wished is None or each.route in routes_of(wished))
 
 
 def _passes(wish: Wish | None, graph: WindowGraph) -> tuple[Passes, ...]:

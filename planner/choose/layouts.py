@@ -24,8 +24,8 @@ class Layout:
     """How the state of a join of streams is laid out; it is kept beside a checkpoint.
 
     ``stages``: the sequence of stages as text, the same in every version (``sequence_name``, ``hops_name``);
-    ``placements``: where the rows of each lie, None where they are in no slices; ``held``: the streams whose
-    rows are at their sites.
+    ``placements``: where the rows of each lie, None where they are in no slices and have no homes;
+    ``held``: the streams whose rows are at their sites.
     """
 
     stages: str
@@ -39,7 +39,10 @@ class Layout:
         sites = ((stream, scan.site) for stream, scan in enumerate(plan.streams))
         return cls(
             stages,
-            tuple(each if ROUTES[each.route].slices else None for each in places),
+            tuple(
+                each if ROUTES[each.route].slices or ROUTES[each.route].approximate else None
+                for each in places
+            ),
             tuple(stream for stream, site in sites if site and site.shipping is Shipping.HELD),
         )
 

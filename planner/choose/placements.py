@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from wjoin.grammar.join_kinds import JoinKind
-from wjoin.parts.routes.registry import ROUTES, applicable
+from wjoin.parts.routes.registry import ROUTES, applicable, routes_of
 from wjoin.parts.routes.route import Placement
+from wjoin.planner.cost.approximate import BASE
 from wjoin.planner.cost.psp import even
 from wjoin.planner.plan.checks import Band
 from wjoin.planner.plan.physical import Join, PhysicalPlan, Stage
@@ -47,6 +48,12 @@ class Capacity:
 def placements(plan: PhysicalPlan, number: int, room: Capacity, wished: str | None) -> tuple[Placement, ...]:
     """Return where a stage may have its rows, first what to prefer; ``wished``: the route of a hint."""
     stage = plan.stages[number]
+    if plan.approximate is not None and wished is not None:
+        names = routes_of(wished)
+        if plan.approximate.messages is not None:
+            # What visits all nodes is not what was asked for, unless by its name.
+            names = tuple(name for name in names if name != BASE or name == wished)
+        return tuple(Placement(name, room.workers) for name in names)
     alone = even(room.heaviest[number], room.cores) < room.cores
     names = tuple(
         name for name in _applicable(stage) if not ROUTES[name].heaviest or room.buckets[number] is not None

@@ -8,8 +8,10 @@ from typing import TypeVar
 from wjoin.planner.catalog import Origin
 from wjoin.planner.choose.choice import Alternatives
 from wjoin.planner.choose.layouts import Layout, LayoutRule
+from wjoin.planner.cost.approximate import BASE, DIGEST, SIZES
 from wjoin.planner.cost.model import CostModel, Estimated
 from wjoin.planner.figures import figure
+from wjoin.planner.plan.approximation import SIZE
 from wjoin.planner.plan.physical import Bounds, Method, Passes, PhysicalPlan, Stage
 from wjoin.planner.plan.probes import Orders, arranged_stage
 from wjoin.planner.shape.shape import Shape
@@ -140,6 +142,18 @@ def _state_bytes(each: Candidate) -> float:
 
 def _cheapest(fitting: Sequence[Candidate]) -> Candidate:
     best = fitting[0]
+    asked = best.plan.approximate
+    if asked is not None and asked.error is None:
+        # As many visits are made by each: what counts is what they find.
+        least = min(each.estimated.cost.missing for each in fitting if each.estimated.cost.visits)
+        fitting = [
+            each for each in fitting if each.estimated.cost.missing <= least + WORTH_A_CHANGE * (1 - least)
+        ]
+    if asked is not None:
+        # What counts is what travels.
+        return min(
+            fitting, key=lambda each: (each.estimated.cost.shuffled_bytes, each.estimated.cost.seconds)
+        )
     for each in fitting[1:]:
         seconds, least = each.estimated.cost.seconds, best.estimated.cost.seconds
         alike = seconds <= (1 + WORTH_A_CHANGE) * least
@@ -154,6 +168,11 @@ def _keeps_less(each: Candidate, other: Candidate) -> bool:
 
 
 def _reason(each: Candidate, best: Candidate) -> str:
+    if best.plan.approximate is not None:
+        sent, least = (one.estimated.cost.shuffled_bytes for one in (each, best))
+        if each.estimated.cost.missing > best.estimated.cost.missing + WORTH_A_CHANGE:
+            return "loses more"
+        return f"{figure(sent / least)} times the bytes" if sent > least else "costs more"
     ratio = each.estimated.cost.seconds / best.estimated.cost.seconds
     if ratio <= 1 + WORTH_A_CHANGE and _keeps_less(best, each):
         more = figure(_state_bytes(each) / _state_bytes(best))
@@ -189,7 +208,18 @@ def _variants(
             continue
         mixes = _mixed_stages(plan, options)
         for bounds, passes, stages in itertools.product(options.bounds, options.passes, mixes):
-            yield _variant(plan, bounds, passes, stages, orders, known)
+            yield from sized(_variant(plan, bounds, passes, stages, orders, known))
+
+
+def sized(plan: PhysicalPlan) -> Iterator[PhysicalPlan]:
+    """Yield a plan with the sizes that its summaries may have; an exact one has none."""
+    routes = {each.placement.route for each in plan.stages}
+    if plan.approximate is None or routes == {BASE}:
+        yield plan
+        return
+    # The others are there to compare, and as large as each other.
+    for size in SIZES if routes == {DIGEST} else (SIZE,):
+        yield replace(plan, approximate=replace(plan.approximate, size=size))
 
 
 def _mixed_stages(plan: PhysicalPlan, options: Alternatives) -> list[tuple[Stage, ...]]:

@@ -1,14 +1,16 @@
 """The plans of all shapes with the values that their parts may take, what they cost, and which is taken."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 from wjoin.planner.choose.choice import options
 from wjoin.planner.choose.layouts import FREE, hops_name, sequence_name
 from wjoin.planner.choose.placements import Capacity
 from wjoin.planner.choose.plan_candidates import Weighing, candidates
-from wjoin.planner.cost.model import CostModel
+from wjoin.planner.cost.model import CostModel, CostSettings
 from wjoin.planner.cost.psp import heaviest, heaviest_bucket
-from wjoin.planner.cost.stage_estimates import Arrival
+from wjoin.planner.cost.stage_estimates import Arrival, InputEstimate
 from wjoin.planner.cost.stream_statistics import UNIT_INTERVAL, stream_statistics, units_per_second
 from wjoin.planner.plan.physical import Passes, TimeKind
 from wjoin.planner.request import Planning
@@ -38,6 +40,7 @@ def _weighing(planning: Planning, shape: Shape) -> Weighing:
     arrival = Arrival(interval, duration, streaming, costs.stretch, costs.partitions or costs.workers)
     model = CostModel(statistics, arrival, costs, unit)
     inputs = [each.inputs for each in model.stages(shape.physical)]
+    shape = _with_rows(shape, [each for group in inputs for each in group], costs)
     room = Capacity(
         costs.workers,
         interval if streaming else duration,
@@ -60,6 +63,17 @@ def _weighing(planning: Planning, shape: Shape) -> Weighing:
         # Hops have one pass over the windows.
         allowed = replace(allowed, passes=tuple(each for each in allowed.passes if each is Passes.HULL))
     return Weighing(name, shape, allowed, model)
+
+
+def _with_rows(shape: Shape, inputs: Sequence[InputEstimate], costs: CostSettings) -> Shape:
+    """Return a shape whose summaries are laid out for the rows that windows have at a node, about."""
+    asked = shape.physical.approximate
+    if asked is None:
+        return shape
+    rows = max(each.kept_rows for each in inputs) / (costs.partitions or costs.workers)
+    # A power of two: what was told goes on to count while little has changed.
+    rounded = 1 << max(4, min(40, round(math.log2(max(rows, 1)))))
+    return replace(shape, physical=replace(shape.physical, approximate=replace(asked, rows=rounded)))
 
 
 def choose(planning: Planning) -> Planning:

@@ -5,10 +5,12 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from wjoin.parts.kernels.registry import KERNELS
+from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.choose.held_streams import is_held
+from wjoin.planner.cost.approximate import Traffic, traffic
 from wjoin.planner.cost.cardinality import play_stages
 from wjoin.planner.cost.constants import Constants
-from wjoin.planner.cost.psp import Spread, spread
+from wjoin.planner.cost.psp import Spread, spread, visiting
 from wjoin.planner.cost.stage_estimates import ROW_BYTES, Arrival, InputEstimate, StageEstimate
 from wjoin.planner.cost.stage_play import Played
 from wjoin.planner.cost.stream_statistics import StreamStatistics
@@ -40,7 +42,8 @@ class Cost:
     ``results`` and ``shuffled_bytes`` are per second of event time, too. ``state_rows`` and
     ``state_bytes`` are what is kept. ``network``: how many times as long as joining them it takes to send
     rows to the workers of a stage in slices, where that is known; beyond 1 the network sets the pace (PSP
-    2009, equation 6).
+    2009, equation 6). ``visits`` of a row to other nodes, and the share of the results that is ``missing``,
+    are those of an approximate join.
     """
 
     terms: Mapping[str, float]
@@ -50,6 +53,8 @@ class Cost:
     state_rows: float
     state_bytes: float
     network: float = 0.0
+    visits: float = 0.0
+    missing: float = 0.0
 
     @property
     def seconds(self) -> float:
@@ -187,7 +192,8 @@ class CostModel:
         width_out = sum(self.statistics[stream].width.value for stream in plan.staged)
         own = self.constants.result + width_out * self.constants.byte
         kept: list[tuple[float, InputEstimate]] = []
-        shuffled = network = 0.0
+        shuffled = network = visits = 0.0
+        kept_share = 1.0
         if native:
             batches = self.arrival.batches
             count.add("micro-batches", batches, self.constants.native_batch)
@@ -206,6 +212,16 @@ class CostModel:
             for number, stage in enumerate(plan.stages):
                 inputs = whole[number].inputs
                 lies = spread(plan, stage, inputs, self._partitions, self.cores, self.arrival)
+                goes = self._traffic(plan, stage, inputs, lies.workers)
+                if goes is not None:
+                    lies = visiting(lies, goes)
+                    kept_share *= 1 - goes.lost
+                    told = lies.workers * len(inputs) * self.arrival.batches * goes.bytes
+                    # Whoever sends rows reads what all nodes have told.
+                    readers = min(self.cores, lies.workers) + lies.workers
+                    count.add("summaries", told * readers, self.constants.byte)
+                    shuffled += told * readers
+                    visits = max(visits, goes.visits)
                 before, sent = dict(count.terms), shuffled
                 for place, source in enumerate(inputs):
                     shuffled += self._sent(count, self._arriving(stage, place, source), lies.sent[place])
@@ -236,8 +252,21 @@ class CostModel:
             state_rows=sum(times * each.kept_rows for times, each in state),
             state_bytes=sum(times * each.kept_rows * (each.width + ROW_BYTES) for times, each in state),
             network=network,
+            visits=visits,
+            missing=1 - kept_share,
         )
         return Estimated(whole, cost)
+
+    def _traffic(
+        self, plan: PhysicalPlan, stage: Stage, inputs: Sequence[InputEstimate], nodes: int
+    ) -> Traffic | None:
+        """Return what visits the nodes of a stage of an approximate join, None of an exact one."""
+        if plan.approximate is None or not ROUTES[stage.placement.route].approximate:
+            return None
+        rows = max(each.kept_rows for each in inputs)
+        distinct = max(each.key.distinct.value for each in inputs)
+        heaviest = min(each.key.heaviest.value for each in inputs)
+        return traffic(plan.approximate, stage.placement.route, nodes, rows, distinct, heaviest)
 
     def _streams(self, plan: PhysicalPlan) -> list[tuple[float, float]]:
         """Return the rate and the width of the rows of each stream that is joined."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Slicing
+from wjoin.planner.cost.approximate import Traffic
 from wjoin.planner.cost.stage_estimates import Arrival, InputEstimate, ProbeEstimate
 from wjoin.planner.plan.physical import Gather, PhysicalPlan, Stage
 from wjoin.planner.plan.slicing import band_width, cut_by, slicing
@@ -64,7 +65,7 @@ def spread(
     where = stage.placement
     route = ROUTES[where.route]
     count = route.workers(partitions)
-    if route.slices and where.workers is not None:
+    if where.workers is not None:
         count = where.workers
     known = [view for number in range(len(inputs)) if (view := slicing(plan, stage, number)) is not None]
     if not known:
@@ -93,6 +94,12 @@ def spread(
     busy = busy if busy <= cores else busy / math.ceil(busy / cores)
     whole = Spread(sent, searching, kept, count, busy, busy, copied=not visits)
     return _of_the_heaviest(whole, inputs, min(count, cores)) if route.heaviest else whole
+
+
+def visiting(lies: Spread, goes: Traffic) -> Spread:
+    """Return how a stage of an approximate join lies: rows visit other nodes, where they are not kept."""
+    sent = tuple(each * (1 + goes.visits) for each in lies.sent)
+    return replace(lies, sent=sent, searching=tuple(each * (1 + goes.visits) for each in lies.searching))
 
 
 def _kept(view: Slicing, met: float, copies: int) -> float:

@@ -8,6 +8,7 @@ from wjoin.planner.explain.phrases import lasting
 from wjoin.planner.figures import figure, seconds, size
 
 TERMS = (
+    "summaries",
     *("rows", "searches", "comparisons", "tuples", "predicates"),
     *("state", "results", "micro-batches", "idle"),
 )
@@ -107,7 +108,13 @@ def cost_text(document: doc.Document) -> str:
     shared, ranked = document.shared, document.ranked
     terms = [name for name in TERMS if any(beyond(each, shared).get(name, 0.0) > 0 for each in ranked)]
     head = ["plan", "extra" if shared else "cost", *terms, "pairs compared", "rows of state"]
-    table = aligned([head, *(_row(each, shared, terms) for each in ranked)])
+    approximate = any(each.visits for each in ranked)
+    head += ["visits a row", "lost"] if approximate else []
+    rows = [
+        [*_row(each, shared, terms), *([figure(each.visits), f"{each.missing:.1%}"] if approximate else [])]
+        for each in ranked
+    ]
+    table = aligned([head, *rows])
     ends = ["", *(each.lost or "chosen" for each in ranked)]
     return "\n".join(
         [
@@ -133,6 +140,8 @@ def candidates_text(document: doc.Document) -> str:
             for value, noun in ((each.comparisons, "pair"), (each.state_rows, "row"))
         )
         counts = f"{pairs} compared, {rows} of state"
+        if each.visits:
+            counts += f", {figure(each.visits)} visits a row, {each.missing:.1%} lost"
         lines += [
             f"  {each.words}: {each.lost or 'chosen'}",
             f"    {seconds(sum(more.values()))}{f' ({parts})' if len(terms) > 1 else ''}; {counts}",

@@ -294,6 +294,8 @@ def _candidate(each: Candidate) -> doc.CandidateEntry:
         state_rows=cost.state_rows,
         state_bytes=cost.state_bytes,
         lost=each.lost,
+        visits=cost.visits,
+        missing=cost.missing,
     )
 
 

@@ -125,7 +125,8 @@ class CandidateEntry:
     """A plan that was weighed.
 
     ``plan`` tells it in the words of hints, ``words`` in plain ones. ``ranked`` says whether it could
-    be taken by its cost, ``lost`` why it was not, empty for the one that was.
+    be taken by its cost, ``lost`` why it was not, empty for the one that was. Of an approximate join: the
+    ``visits`` of a row to other nodes, and the share of the results that is ``missing``.
     """
 
     plan: str
@@ -145,6 +146,8 @@ class CandidateEntry:
     state_rows: float
     state_bytes: float
     lost: str
+    visits: float = 0.0
+    missing: float = 0.0
 
 
 @dataclass(frozen=True)

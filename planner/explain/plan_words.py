@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 from wjoin.parts.kernels.registry import name_of, words_of
 from wjoin.parts.routes.registry import ROUTES, plainest
+from wjoin.planner.cost.approximate import BASE
+from wjoin.planner.figures import size
 from wjoin.planner.plan.physical import Bounds, Gather, Hop, Method, PhysicalPlan, Stage
 from wjoin.planner.plan.slicing import cut_by, slice_length
 from wjoin.planner.windows.lengths import human
@@ -38,6 +40,9 @@ def _route_and_kernel(plan: PhysicalPlan, stage: Stage) -> str:
     kernel = name_of(stage.kernels)
     if where.route == preferred:
         return kernel
+    if plan.approximate is not None and ROUTES[where.route].approximate:
+        told = "" if where.route == BASE else f", {size(plan.approximate.size)}"
+        return f"{where.route}({where.workers or 'all'} nodes{told}) {kernel}"
     if where.length is None:
         return f"{where.route} {kernel}"
     usual = where.length == slice_length(plan, stage, where.route)

@@ -22,6 +22,7 @@ from wjoin.planner.explain.plan_words import (
     kernel_words,
     slice_words,
 )
+from wjoin.planner.explain.visit_notes import visit_notes
 from wjoin.planner.figures import figure
 from wjoin.planner.plan.checks import Band, Comparison, Condition, PredicateCheck, of_kind
 from wjoin.planner.plan.counting import ends_by_count, goes_by, windows_at
@@ -108,6 +109,9 @@ def _notes(planned: PlannedSelect, number: int) -> Iterator[str]:
     yield from _inside(plan, plan.stages[number])
     yield from _counted(plan, number)
     yield from _slices(plan, plan.stages[number])
+    yield from visit_notes(plan, number)
+    if number == 0 and planned.exact_anyway:
+        yield "over tables the join is exact, although the statement allows results to be lost"
 
 
 def _kind(planned: PlannedSelect, number: int) -> Iterator[str]:
@@ -271,6 +275,8 @@ _NEAREST = {
 
 def _route(stage: Stage) -> str:
     where = stage.placement
+    if ROUTES[where.route].approximate:
+        return f"{where.route} on {'all' if where.workers is None else where.workers} nodes"
     if where.length is None:
         return where.route
     workers = "all" if where.workers is None else where.workers

@@ -164,6 +164,8 @@ def _columns(plan: PhysicalPlan, stage: Stage, place: int, read: set[str]) -> tu
     meeting = meeting_name(each)
     own = {*read, *times, *(() if meeting is None else (meeting,))}
     own |= {stored_column(plan, *operand).name for operand in operands(plan, stage)}
+    homes = ((stream, plan.streams[stream].home) for stream in each.members)
+    own |= {code_name(stream, code) for stream, code in homes if code is not None}
     counted = (window for window in plan.counted if window.stream in stage.members)
     own |= {name for window in counted for name in key_columns(plan, window)}
     brought, numbers = each.members, []

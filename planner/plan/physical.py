@@ -13,6 +13,7 @@ from functools import cached_property
 
 from wjoin.grammar.join_kinds import JoinKind, Nearest
 from wjoin.parts.routes.route import Placement
+from wjoin.planner.plan.approximation import Approximation
 from wjoin.planner.plan.checks import Band, Check, Comparison, Condition, Operand, of_kind
 from wjoin.planner.plan.steps import Probe
 from wjoin.planner.windows.bounds import Windows
@@ -120,6 +121,7 @@ class StreamScan:
     ``meets``: conditions without which a row meets no other, but is in the results of an outer join.
     ``idle_after``: without a row for so many microseconds it is silent, None where it never is.
     ``late_into`` is the sink that its late rows go to, empty for none, and ``late`` what is read for that.
+    ``home``: the number of the code that says at which node a row lives, None where none does.
     """
 
     alias: str
@@ -136,6 +138,7 @@ class StreamScan:
     idle_after: int | None = None
     late_into: str = ""
     late: tuple[ScanColumn, ...] = ()
+    home: int | None = None
 
     @property
     def dated(self) -> bool:
@@ -481,6 +484,8 @@ class PhysicalPlan:
 
     ``counted`` are the windows of rows, and ``asked`` by alternative the numbers of those that a result must
     be inside of; one alternative where there are no ``branches``.
+
+    ``approximate``: what is asked of an approximate join, None where all results are made.
     """
 
     streams: tuple[StreamScan, ...]
@@ -496,6 +501,7 @@ class PhysicalPlan:
     begun: "PhysicalPlan | None" = None
     counted: tuple[CountedWindow, ...] = ()
     asked: tuple[tuple[int, ...], ...] = ()
+    approximate: Approximation | None = None
 
     @property
     def optional(self) -> frozenset[int]:

@@ -175,6 +175,8 @@ def apart(member: Member) -> str:
         return "it has a window of rows"
     if member.outer and not member.block.window_span.of(member.text) and not member.bound.tree.asof:
         return "the windows of its joins are in its conditions"
+    if plan.approximate is not None:
+        return "it is approximate"
     if plan.lookups:
         return "it reads a table beside the streams"
     if any(each.site is not None for each in plan.streams):

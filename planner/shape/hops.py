@@ -94,14 +94,16 @@ def _linked(links: Collection[Collection[int]], met: Collection[int], stream: in
 
 
 def can_hop(plan: PhysicalPlan) -> bool:
-    """Return whether a plan is one stage without a key over three streams or more.
+    """Return whether a plan is one stage without a key, or an approximate one, over three streams or more.
 
     Over tables nothing is kept, and a chain of joins of two does as well.
     """
     if not plan.streaming or len(plan.stages) != 1:
         return False
     (stage,) = plan.stages
-    return not any(each.key for each in stage.inputs) and FEWEST_STREAMS <= len(stage.inputs) <= MOST_STREAMS
+    keyless = not any(each.key for each in stage.inputs)
+    several = FEWEST_STREAMS <= len(stage.inputs) <= MOST_STREAMS
+    return several and (keyless or plan.approximate is not None)
 
 
 def in_hops(plan: PhysicalPlan) -> PhysicalPlan:
@@ -127,20 +129,24 @@ class _Hop:
         places = {stream: place for place, stream in enumerate(streams)}
         before = self.number - 1
         sources = [Scanned(stream) if first else PassedOn(before, stream) for stream in streams]
-        inputs = [StageEdge(each, index=self._index(each.stream)) for each in sources]
+        inputs = [StageEdge(each, self._key(each.stream), self._index(each.stream)) for each in sources]
         meets = [(places[self.orders[stream][0]],) if first else () for stream in streams]
         for begun_by, order in self.orders.items() if not first else ():
             members = tuple(sorted((begun_by, *order[: self.number])))
-            inputs.append(StageEdge(Partial(before, members, begun_by)))
+            inputs.append(StageEdge(Partial(before, members, begun_by), self._key(begun_by)))
             meets.append((places[order[self.number]],))
         return Hop(
             inputs=tuple(inputs),
             bounds=self.stage.bounds,
-            placement=Placement(plainest(keyed=False, inputs=len(inputs), hop=True)),
+            placement=Placement(plainest(keyed=self.stage.keyed, inputs=len(inputs), hop=True)),
             kernels=self.stage.kernels,
             checks=self._checked(self.stage.checks),
             meets=tuple(meets),
         )
+
+    def _key(self, stream: int) -> tuple[int, int] | None:
+        """Return the key on which rows of a stream meet all others, None where on none."""
+        return next(each.key for each in self.stage.inputs if each.members == (stream,))
 
     def _needed(self, stream: int) -> bool:
         """Return whether this hop or a later one keeps rows of a stream."""

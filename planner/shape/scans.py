@@ -2,6 +2,7 @@
 
 from wjoin.grammar.canonical import canonical
 from wjoin.planner.bind.event_time import EventTime
+from wjoin.planner.conditions.conjuncts import Side
 from wjoin.planner.plan.physical import KeyCode, ScanColumn, StreamScan
 from wjoin.planner.shape.decompose import DraftInput
 from wjoin.planner.shape.join_keys import EXACT, KeyPart, is_verifiable
@@ -21,6 +22,7 @@ class ScanBuilder:
         self._numbers: dict[tuple[str, str], int] = {}
         self._codes: list[KeyCode] = []
         self._keys: list[tuple[KeyPart, ...]] = []
+        self._home: int | None = None
 
     def output(self, column: StreamColumn) -> None:
         """Add a column that the rest of the statement reads."""
@@ -59,6 +61,19 @@ class ScanBuilder:
             self._keys.append(draft.key)
         return self._codes.index(code)
 
+    def home(self) -> None:
+        """Have the code of the column by which rows live at nodes, where the relation has one."""
+        relation = self._source.relation
+        if not relation.home:
+            return
+        column = next(each for each in relation.columns if each.name.lower() == relation.home.lower())
+        own = StreamColumn(self._source.number, column)
+        text = self.expression(own)
+        side = Side(own.stream, text, canonical(text), own, (own,), self._source.item.span)
+        self._codes.append(KeyCode((text,), (column.type,), column.type in EXACT, ()))
+        self._keys.append((KeyPart(side, column.type, column.type),))
+        self._home = len(self._codes) - 1
+
     @property
     def codes(self) -> tuple[KeyCode, ...]:
         """The key codes so far."""
@@ -86,5 +101,6 @@ class ScanBuilder:
             idle_after=None if self._time is None else self._time.idle_after,
             meets=meets,
             late_into=relation.late_into if late else "",
+            home=self._home,
             late=tuple(ScanColumn(self._source.expression(each.name), each.type, each.name) for each in late),
         )

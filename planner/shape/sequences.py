@@ -27,7 +27,7 @@ def sequences(planning: Planning) -> Planning:
     apart = apart.difference(bound.tree.base) if bound.tree.joins else planning.static
     bases = tuple(dict.fromkeys(decompose(len(names), own, apart, first=each) for each in firsts))
     whole = tuple(with_later_joins(each, bound.tree, classes) for each in bases)
-    wished = wished_route(request.block, request.settings)
+    wished = wished_route(request.block, request.settings, approximate=planning.approximate is not None)
     chains = wished is not None and ROUTES[wished].pairs
     # A checkpoint goes on with the stages that it has, also on one core.
     kept = layouts.stages if planning.streaming else None

@@ -36,5 +36,5 @@ class Shape:
     def classes(self) -> tuple[tuple[int, ...], ...]:
         """The numbers of the equality classes of each stage's key."""
         if self.hops:
-            return ((),) * len(self.physical.stages)
+            return (self.draft.stages[-1].classes,) * len(self.physical.stages)
         return tuple(stage.classes for stage in self.draft.stages)

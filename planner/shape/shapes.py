@@ -47,6 +47,9 @@ def with_hops(planning: Planning) -> Planning:
     for can, form in ((can_hop, in_hops), (can_meet_at_once, at_once)):
         able = (each for each in whole if can(each.physical))
         hops += [replace(each, physical=form(each.physical), hops=True) for each in able]
+        if planning.approximate is not None and hops:
+            # Rows that visit a node meet one stream there.
+            return replace(planning, shapes=tuple(hops))
     return replace(planning, shapes=(*planning.shapes, *hops))
 
 
@@ -98,6 +101,9 @@ def _shape(planning: Planning, draft: Decomposition) -> Shape:
     late_sides += [side for each in unusable for side in (each.left, each.right)]
     scans = _scans(bound, late_sides, joins)
     staged = stages(draft, [*planning.indexes, *checks, *conditions, *planning.calls], scans)
+    if planning.approximate is not None:
+        for each in scans:
+            each.home()
     counted, asked = counted_windows(planning, staged, scans)
     undecided = [frozenset(part.stream for part in pair) for pair in late]
     undecided += [frozenset(streams_of(each)) for each in unusable]
@@ -141,6 +147,7 @@ def _shape(planning: Planning, draft: Decomposition) -> Shape:
         watermarked=tuple(each.number for each in bound.sources if each.relation.watermark),
         counted=counted,
         asked=asked,
+        approximate=planning.approximate,
     )
     if plan.optional and (why := outer_undated(plan)):
         plan = replace(plan, outputs=(replace(output, undated=output.undated or why),))

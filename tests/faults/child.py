@@ -15,7 +15,7 @@ SETTINGS = {"spark.master": "local[2]", "spark.sql.shuffle.partitions": "2", "sp
 
 STREAM = """
 CREATE STREAM {name} {columns} USING {format} OPTIONS (path '{place}{name}', '{one_file}' '1')
-WATERMARK ts DELAY OF INTERVAL {delay} SECONDS {late};
+WATERMARK ts DELAY OF INTERVAL {delay} SECONDS {late} {home};
 """
 
 SCRIPT = """
@@ -85,6 +85,9 @@ DELAY = "delay"
 LATE = "late"
 """The setting of a child whose streams have a sink of this name for their late rows."""
 
+VISITS = "visits"
+"""The setting of a child that asks for an approximate join with so many messages, over homes by row."""
+
 FORM = "form"
 """The setting of a child that names with what the layout begins that a new checkpoint takes."""
 
@@ -109,6 +112,7 @@ def script(
     clauses: str = "",
     delay: str = "2",
     late: str = "",
+    visits: str = "",
 ) -> str:
     """Return the statements of a child; a table of Delta Lake or Iceberg knows its columns."""
     place = TABLES if format == "iceberg" else f"{root}/"
@@ -116,10 +120,13 @@ def script(
     columns = COLUMNS if format == "parquet" else ""
     given = {"columns": columns, "format": format, "place": place, "one_file": one_file, "delay": delay}
     into = f"LATE ROWS INTO {late}" if late else ""
-    streams = [STREAM.format(name=name, late=into, **given) for name in CAMERAS]
+    home = "HOME BY row_id" if visits else ""
+    streams = [STREAM.format(name=name, late=into, home=home, **given) for name in CAMERAS]
     if late:
         streams.append(f"CREATE SINK {late} USING {format} OPTIONS (path '{place}{late}');")
     hint, condition = ("", KEYED) if plan is None else (f"/*+ PLAN({plan}) */", KEYLESS)
+    if visits:
+        hint = f"/*+ APPROXIMATE(messages = {visits}), PLAN(DIGEST, 4) */"
     sinks = begin = more = ""
     if together:
         declared = f"CREATE SINK {{name}} USING {format} OPTIONS (path '{place}{{name}}') {clauses};"
@@ -151,6 +158,7 @@ def run(root: Path, conf: dict[str, str]) -> None:
         conf.pop(CLAUSES, ""),
         conf.pop(DELAY, "2"),
         conf.pop(LATE, ""),
+        conf.pop(VISITS, ""),
     )
     # The tests read in the log that a worker has died.
     settings = {**SETTINGS, "wjoin.log": "stderr"}

@@ -10,6 +10,8 @@ from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.counted import passed_on, shares, told_ticks
 from wjoin.executor.counts import Counts
 from wjoin.executor.made import Made
+from wjoin.executor.node_state import Measuring
+from wjoin.executor.nodes import Chooser, Nodes, Told
 from wjoin.executor.routing import Router, worker_count
 from wjoin.executor.silence import with_later
 from wjoin.executor.state.manifest import Manifest
@@ -64,7 +66,10 @@ class _Worker:
             return
         for each in self.logic.stream(self.manifest, self.store, arrivals, counts):
             if isinstance(each, Manifest):
-                self.manifest = each
+                told = counts.measuring
+                self.manifest = (
+                    each if told is None else told.after(self.manifest, each, self.store, counts.stage)
+                )
             else:
                 yield each
 
@@ -159,6 +164,7 @@ class LocalWorkers:
             for stream, block in blocks.items()
             if block.num_rows
         }
+        choosers = [self.chooser(number) for number in range(len(self._stages))]
         results: list[list[Made]] = []
         ticks: list[list[dict[int, list[pa.RecordBatch]]]] = []
         self.loads = []
@@ -190,6 +196,7 @@ class LocalWorkers:
                     for window, share, at in self._ticks(number, stream, blocks.get(stream), len(workers)):
                         arrivals[at].ticks.setdefault(window, []).append(share)
                 router = Router.to(self._plan, stage, place, tuple(range(len(workers))), self._absent)
+                router = replace(router, chooser=choosers[number])
                 whole = self._whole and source.stage is None
                 for block in new:
                     for worker, rows, role in router.parts(block, whole=whole):
@@ -199,7 +206,10 @@ class LocalWorkers:
                         arrivals[worker].blocks[place].append((role, filled))
             made: list[Made] = []
             loads: list[Load] = []
-            for each, own in zip(workers, arrivals, strict=True):
+            for at, (each, own) in enumerate(zip(workers, arrivals, strict=True)):
+                if (chooser := choosers[number]) is not None:
+                    counts.measuring = Measuring.of(self._plan, stage, chooser.nodes, at, chooser)
+                    counts.measuring.arrived(own.blocks, stage.inputs)
                 begin, before = time.process_time(), counts.stage["comparisons"]
                 rows = sum(block.num_rows for group in own.blocks for _, block in group)
                 made += each.run(own, counts)
@@ -210,6 +220,16 @@ class LocalWorkers:
             self.loads.append(loads)
             results.append(made)
         return [each.rows for each in results[-1]]
+
+    def chooser(self, number: int) -> Chooser | None:
+        """Return what decides which nodes of a stage rows visit in the next micro-batch."""
+        workers = self._stages[number]
+        nodes = Nodes.of(self._plan, self._plan.stages[number], len(workers))
+        if nodes is None:
+            return None
+        known = ((each.manifest.node, each.store) for each in workers)
+        told = [None if node is None else Told.read(store.load(node), nodes.count) for node, store in known]
+        return Chooser.of(nodes, told)
 
     def _ticks(
         self, stage: int, stream: int, block: pa.RecordBatch | None, workers: int

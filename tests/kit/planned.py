@@ -48,11 +48,16 @@ class ColumnTypes:
         return "UTC"
 
 
-def stream_of(columns: Mapping[str, str], statistics: Mapping[str, float] | None = None) -> Relation:
-    """Return a stream, its rows in order of the time ``ts``; ``columns``: the others, with their types."""
+def stream_of(
+    columns: Mapping[str, str], statistics: Mapping[str, float] | None = None, home: str = ""
+) -> Relation:
+    """Return a stream, its rows in order of the time ``ts``; ``columns``: the others, with their types.
+
+    ``home``: by which of them rows live at nodes.
+    """
     every = (Column(EVENT_TIME, "timestamp"), *(Column(name, kind) for name, kind in columns.items()))
     known = {name: Estimate(float(value), Origin.GIVEN) for name, value in (statistics or {}).items()}
-    return Relation(every, EVENT_TIME, {EVENT_TIME: Delay(0)}, True, known)
+    return Relation(every, EVENT_TIME, {EVENT_TIME: Delay(0)}, True, known, home=home)
 
 
 def plan_over(

@@ -156,6 +156,7 @@ def create_streams(draw: st.DrawFn) -> syntax.CreateStream:
         unique=draw(NO_COLUMN | COLUMN_NAMES),
         idle_after=draw(st.none() | TIMES),
         late_rows=draw(st.none() | NAMES),
+        home=draw(st.none() | NAMES),
     )
 
 

@@ -88,6 +88,7 @@ def describe(
         derived=declaration is not None and declaration.derived,
         watermarks=watermarks,
         late_into="" if declaration is None else declaration.late_into,
+        home="" if declaration is None else declaration.home,
     )
 
 

@@ -26,7 +26,7 @@ from wjoin.grammar.suggestions import suggestion
 from wjoin.grammar.syntax import FromItem, InsertInto, Query, SelectBlock
 from wjoin.grammar.tokens import first_word
 from wjoin.homes.handed import Stages, folder_of, hand_over
-from wjoin.homes.homes import FILES, state_workers
+from wjoin.homes.homes import FILES, SPARK, state_workers
 from wjoin.joins.delays import output_delays, relation_delays
 from wjoin.joins.from_items import (
     PLACEHOLDER,
@@ -278,6 +278,11 @@ class Rewriting:
             self.frames[name] = self.compiled(number).rows(self.done[number].planned.output)
         return self.frames[name]
 
+    def _refuse_in_spark(self, number: int) -> None:
+        message = "an approximate join needs its state in files: its nodes read there what others have"
+        help = "INSERT INTO a sink, with a checkpoint on a file system that all workers reach (wjoin.state)"
+        raise self._placed(WJoinError("WJ728", message, help=help), number)
+
     def _refuse_unwritten(self, number: int) -> None:
         join = self.done[number]
         try:
@@ -299,6 +304,8 @@ class Rewriting:
             revising = Revising(query, join.planned, join.ways)
             keep_rows(self._spark, query, AtSites(join.sites, revising, undated))
         state = self._state(number, join) if plan.streaming else None
+        if plan.approximate is not None and state is None:
+            self._refuse_in_spark(number)
         settings = self.asked.settings
         return compile_plan(
             plan,
@@ -335,7 +342,8 @@ class Rewriting:
             return self.kept.state(self.first + number)
         plan, spark = join.planned.physical, self._spark
         workers = state_workers(spark, plan)
-        if not self._in_files() or not workers or not hasattr(spark, "_jsparkSession"):
+        files = self._in_files() or (plan.approximate is not None and self.asked.settings.home() != SPARK)
+        if not files or not workers or not hasattr(spark, "_jsparkSession"):
             return None
         folder = folder_of(plan)
         hand_over(spark, join.counting.query, Stages(folder, workers))

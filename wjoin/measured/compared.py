@@ -15,6 +15,7 @@ from wjoin.measured.layers import layer_lines
 from wjoin.measured.over_tables import measured_tables
 from wjoin.measured.points import Hour
 from wjoin.measured.shed_rows import shed_words
+from wjoin.measured.visits import visits_words
 from wjoin.planner.explain.cost import aligned
 from wjoin.planner.planning import PlannedSelect
 
@@ -41,6 +42,8 @@ def measured_text(frame: DataFrame, planned: Sequence[PlannedSelect], meters: Se
     late = f"  {sum(total.late.values()):,} late rows were dropped"
     if any(total.shed.values()):
         late += f"\n  {shed_words(total)}"
+    if total.visits:
+        late += f"\n  {visits_words(total)}"
     layers = layer_lines(total.parts, total.layers, total.batches)
     return "\n".join([head, *aligned(lines), late, *aligned(layers)])
 

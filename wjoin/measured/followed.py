@@ -23,6 +23,7 @@ from wjoin.measured.reports import MicroBatchReport, new_reports
 from wjoin.measured.shed_rows import ShedRows
 from wjoin.measured.silence import Silence
 from wjoin.measured.totals import Totals
+from wjoin.measured.visits import Visits
 from wjoin.spark.session_things import held, held_by_all
 
 _SECONDS = 0.5
@@ -81,7 +82,10 @@ class Followed:
         self.error: Exception | None = None
         self._closed = False
         self._early: deque[MicroBatchReport] = deque(maxlen=_EARLY)
-        self._observers: list[Observer] = [self.losses, self.backlog, self.silence, ShedRows(subject)]
+        self._observers: list[Observer] = [
+            *(self.losses, self.backlog, self.silence),
+            *(ShedRows(subject), Visits(subject)),
+        ]
         self._looking = threading.RLock()
 
     def observe(self, observer: Observer) -> None:

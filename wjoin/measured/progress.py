@@ -40,6 +40,10 @@ _JOIN_OPERATOR = "transformWithState"
 _SHED = frozenset({"utilization", "lost", "lost_most"})
 """What is told of a join's shedding by each of its streams."""
 
+_OF_RESULTS = ("matches", "squares", "missing", "missing_least", "missing_most")
+
+_VISITS = ("visits", "trials", "summary_bytes")
+
 _GREATEST = frozenset({"seen", "delay", "furthest", *_SHED})
 
 _MILLION = 1_000_000
@@ -57,6 +61,8 @@ class Done:
     topics of Kafka that had no record, by topic. ``shed``: rows shed because the query was overloaded; if
     none had been, the W-joins would have had ``results_expected``, between ``results_least`` and
     ``results_most``, but for ``results_unknown`` micro-batches in which all may have been shed.
+    In an approximate join the same are lost because rows do not visit all nodes: ``visits`` are those that
+    they make, ``trials`` of them to measure only, ``summary_bytes`` what nodes have told of their windows.
     ``dropped_by_spark``: rows that Spark's own operators have
     dropped as older than their watermark. ``source_rows``: rows that Spark counts at its sources, also of a
     query without W-joins. ``comparisons`` of a combination with a row, in all stages; ``matches`` are the
@@ -84,6 +90,9 @@ class Done:
     results_least: float = 0.0
     results_most: float = 0.0
     results_unknown: int = 0
+    visits: int = 0
+    trials: int = 0
+    summary_bytes: int = 0
     dropped_by_spark: int = 0
     source_rows: int = 0
     comparisons: int = 0
@@ -218,6 +227,7 @@ def read(progress: Any) -> Progress:
     stages: dict[str, dict[str, int]] = {}
     joins: set[int] = set()
     of_joins: dict[int, dict[str, int]] = {}
+    visits: list[dict[str, int]] = []
     layers: Counter[str] = Counter()
     for query, stage, values in observations(body):
         joins.add(query)
@@ -226,10 +236,11 @@ def read(progress: Any) -> Progress:
             counts = {name: values.get(name) or 0 for name in ("comparisons", "matches")}
             stages[f"{query}.{stage}"] = counts
             matches[query] = max(matches.get(query, (-1, 0)), (stage, counts["matches"]))
+            visits.append({name: values.get(name) or 0 for name in _VISITS})
             of_join = of_joins.setdefault(query, {})
             # The observations of a join come in any order, and its results are those of the last stage.
             if stage == matches[query][0]:
-                of_join |= {name: values.get(name) or 0 for name in ("matches", "squares")}
+                of_join |= {name: max(0, values.get(name) or 0) for name in _OF_RESULTS}
         for name, value in values.items():
             counter = name.partition(":")[0]
             layers[counter] += value or 0
@@ -283,6 +294,7 @@ def read(progress: Any) -> Progress:
         results_least=sum(each.least for each in found),
         results_most=sum(each.most or 0.0 for each in found),
         results_unknown=int(any(each.most is None for each in found)),
+        **{name: sum(each.get(name, 0) for each in visits) for name in _VISITS},
         utilization=max((each.get("utilization", 0) for each in of_joins.values()), default=0) / _MILLION,
         groups=sum(each["numRowsTotal"] for each in own if each["operatorName"] in _AGGREGATES),
         watermark=_watermark(body),
@@ -291,6 +303,10 @@ def read(progress: Any) -> Progress:
 
 def _estimate(counts: Mapping[str, int]) -> Estimate:
     """Return how many results a W-join would have had if nothing had been shed."""
+    least, most = (counts.get(name, 0) / _MILLION for name in ("missing_least", "missing_most"))
+    if most > 0:
+        found, share = counts.get("matches", 0), counts.get("missing", 0) / _MILLION
+        return Estimate(found / (1 - share), found / (1 - least), None if most >= 1 else found / (1 - most))
     lost, lost_most = (counts.get(name, 0) / _MILLION for name in ("lost", "lost_most"))
     return estimated(counts.get("matches", 0), counts.get("squares", 0), lost, lost_most)
 

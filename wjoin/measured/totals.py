@@ -9,6 +9,7 @@ from wjoin.grammar.plurals import counted
 from wjoin.measured.points import Hour, Point, point
 from wjoin.measured.progress import Progress
 from wjoin.measured.shed_rows import lost_words
+from wjoin.measured.visits import visits_words
 
 KEPT_SECONDS = 3600.0
 """How long points are kept."""
@@ -87,6 +88,8 @@ class Totals:
                 rows += f", {ahead:,} too far ahead"
             if shed:
                 rows += f", {shed:,} shed ({lost_words(total)})"
+            if total.visits:
+                rows += f", {visits_words(total)}"
         return f"{rows}, {counted(total.batches, 'micro-batch')}"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.grammar.durations import count_of, from_pairs
 from wjoin.grammar.errors import WJoinError
-from wjoin.grammar.hints import HINTS
+from wjoin.grammar.hints import APPROXIMATE, HINTS, approximate_goal
 from wjoin.grammar.spans import Span
 from wjoin.grammar.suggestions import suggestion
 from wjoin.homes.homes import AUTO, HOMES
@@ -21,7 +21,8 @@ from wjoin.planner.cost.shedding import MODELS, OFF, Thresholds
 from wjoin.planner.plan.shedding import SheddingRules
 from wjoin.settings.triggers import processing_time
 
-_HINT_SETTINGS = {f"wjoin.{name.lower()}": name for name in HINTS}
+_APPROXIMATE = f"wjoin.{APPROXIMATE.lower()}"
+_HINT_SETTINGS = {f"wjoin.{name.lower()}": name for name in (*HINTS, APPROXIMATE)}
 SETTINGS = (
     *("wjoin.checkpoint", "wjoin.cores", "wjoin.disk", "wjoin.executors", "wjoin.interval", "wjoin.memory"),
     *(
@@ -132,6 +133,18 @@ def _numbers(value: str) -> list[float]:
     return [float(each) for each in words] if known else []
 
 
+def _goal(value: str) -> str:
+    """Return what approximate joins are asked for, as the hint has it. Raises WJoinError WJ603."""
+    name, _, number = value.partition("=")
+    try:
+        if value.lower() == OFF:
+            return OFF
+        return " = ".join(approximate_goal(name.strip(), number.strip())).lower()
+    except ValueError as error:
+        help = f"SET {_APPROXIMATE} = error = 0.15, or messages = 2, or off"
+        raise WJoinError("WJ603", f"{_APPROXIMATE} is {value}: {error}", help=help) from None
+
+
 def _one_of(name: str, values: Sequence[str], value: str) -> str:
     """Return one of the values that a setting can have. Raises WJoinError WJ603."""
     if value.lower() not in values:
@@ -177,7 +190,9 @@ class Settings:
         if key not in SETTINGS:
             help = f"{suggestion(key, SETTINGS)} known: {', '.join(SETTINGS)}".lstrip()
             raise WJoinError("WJ603", f"wjoin has no setting {key}", help=help)
-        if key in _HINT_SETTINGS:
+        if key == _APPROXIMATE:
+            value = _goal(value)
+        elif key in _HINT_SETTINGS:
             check_setting(_HINT_SETTINGS[key], value)
         elif key in _READ:
             _READ[key](value)

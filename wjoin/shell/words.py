@@ -1,6 +1,6 @@
 """The words that the shell completes and colours: Spark's and wjoin's."""
 
-from wjoin.grammar.hints import HINTS, SHIP
+from wjoin.grammar.hints import APPROXIMATE, HINTS, SHIP
 
 KEYWORDS = frozenset(
     """
@@ -23,9 +23,9 @@ _VALUES = sorted({value for values in HINTS.values() for value in values})
 
 _ALSO_NAMES = (
     *("ADD", "COMMIT", "EVERY", "EXECUTE", "FAILURE", "GRACE", "HISTORY", "KEEP", "KEY", "OTHERS", "PER"),
-    *("ASOF", "MATCH_CONDITION", "RETAIN", "SINCE", "STATEMENT"),
+    *("ASOF", "HOME", "MATCH_CONDITION", "RETAIN", "SINCE", "STATEMENT"),
 )
 """Words of statement sets, of sinks, of ASOF joins and of windows of rows, which as names need no quotes."""
 
-WORDS = (*sorted(KEYWORDS), *_ALSO_NAMES, *_UNITS, *HINTS, SHIP, *_VALUES)
+WORDS = (*sorted(KEYWORDS), *_ALSO_NAMES, *_UNITS, *HINTS, SHIP, APPROXIMATE, *_VALUES)
 """The words that are completed: keywords, units of time, hints and their values."""

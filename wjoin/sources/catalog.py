@@ -68,7 +68,8 @@ class StreamDeclaration:
     ``streaming`` whether it streams, None where Spark can be asked. ``rows`` are those of the source,
     with what it tells of each row in columns that are hidden behind a name; None where the source does
     not keep to an order. ``statement`` is what declared it, None for a view or a DataFrame. ``site``: where
-    it is read from sites. ``late_into``: the sink that its late rows go to, empty for none.
+    it is read from sites. ``late_into``: the sink that its late rows go to, empty for none. ``home``: the
+    column that says at which node a row lives, empty where none does.
     """
 
     name: str
@@ -82,6 +83,7 @@ class StreamDeclaration:
     statement: CreateStream | None = None
     site: StreamAtSites | None = None
     late_into: str = ""
+    home: str = ""
 
 
 @dataclass(frozen=True)

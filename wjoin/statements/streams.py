@@ -125,6 +125,7 @@ def create_stream(asked: Asked, statement: CreateStream) -> None:
         known = delays.get((event_time or "").lower())
         frame = without_duplicates(frame, statement, event_time, known, keys)
     late_into = _late_into(statement, fields)
+    home = "" if statement.home is None else _field(name, statement.home, fields).name
     frame.createOrReplaceTempView(name)
     declared = StreamDeclaration(
         name,
@@ -135,6 +136,7 @@ def create_stream(asked: Asked, statement: CreateStream) -> None:
         statement=statement,
         site=site,
         late_into=late_into,
+        home=home,
     )
     catalog.add_stream(declared)
 
@@ -278,6 +280,7 @@ def describe_stream(asked: Asked, statement: DescribeStream) -> DataFrame:
             notes.append(f"shedding: {known.shedding}")
         if known is not None and known.idle_after is not None:
             notes.append(f"silent after {human(known.idle_after, TimeKind.TIMESTAMP)} without a row")
+        notes += ["its value says at which node a row lives"] if name.lower() == stream.home.lower() else []
         notes += [f"computed: {computed[name]}"] if name in computed else []
         notes += ["equal in duplicates, which are dropped"] if name.lower() in unique else []
         rows.append((name, kind, "; ".join(notes) or None))

@@ -5,6 +5,7 @@ from typing import Any
 
 from wjoin.grammar.plurals import counted
 from wjoin.measured.progress import behind, time_text
+from wjoin.measured.visits import visits_of_a_row
 from wjoin.planner.figures import figure, seconds, size
 from wjoin.web.charts import history, rows_of
 from wjoin.web.estimates import estimates, factor_text, is_far
@@ -84,7 +85,7 @@ def numbers(at: QueryState) -> dict[str, Any]:
 
 _NUMBERS = (
     *("late", "null_times", "ahead", "dropped_by_spark", "state_rows", "state_bytes", "spark_state_rows"),
-    *("spark_state_bytes", "watermarks", "seen"),
+    *("spark_state_bytes", "watermarks", "seen", "visits", "trials", "summary_bytes"),
 )
 
 
@@ -109,6 +110,13 @@ def _tiles(at: QueryState) -> Iterator[tuple[str, str]]:
             f"{100 * lost:.1f} %",
             f"of the results lost to shedding, {100 * least:.1f} to {100 * most:.1f} %",
         )
+    if total.visits:
+        lost, least, most = total.results_lost
+        yield (
+            f"{100 * lost:.1f} %",
+            f"of the results lost: approximate join, {100 * least:.1f} to {100 * most:.1f} %",
+        )
+        yield figure(visits_of_a_row(total)), "visits of a row to other nodes"
     if total.batches:
         newest = next(each for each in reversed(at.hour.points) if each.batches)
         batches = counted(total.batches, "micro-batch")

@@ -1,0 +1,167 @@
+"""What is measured at a node of an approximate join, and what it tells the others: a slice of its state."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from wjoin.executor.combinations import Combinations
+from wjoin.executor.nodes import BASE, BIN, CHOSEN, HOME, SAMPLED, Chooser, Nodes, Told, home_column
+from wjoin.executor.report import Report
+from wjoin.executor.state.manifest import Manifest, written_manifest
+from wjoin.executor.state.slices import Slice, SliceStore
+from wjoin.executor.state.worker_files import WorkerFiles, worker_folder
+from wjoin.executor.state.writing import FIRST_CUTTING
+from wjoin.executor.stretches import Arrived
+from wjoin.parts.kernels.runs import BoolArray, int64_view
+from wjoin.parts.routes.route import Role
+from wjoin.parts.summaries.error import Sample
+from wjoin.parts.summaries.profile import Profile
+from wjoin.parts.summaries.summary import Form, Summary
+from wjoin.planner.plan.block_columns import meeting_name
+from wjoin.planner.plan.physical import PhysicalPlan, Stage, StageEdge
+
+_MISSING, _MILLION = ("missing", "missing_least", "missing_most"), 1_000_000
+
+_PROFILED = 1 << 14
+"""New rows of a node by which is told what rows could visit, at the most."""
+
+_LESS = 0.8
+"""The weight of what was measured before, against that of a new micro-batch."""
+
+_NODE = "node"
+"""The order of the slice with what a node tells."""
+
+
+@dataclass
+class Measuring:
+    """What is measured at node ``place`` in a micro-batch: results of the sample, and what rows could visit.
+
+    ``columns``: by input its column of marks.
+    """
+
+    nodes: Nodes
+    place: int
+    chooser: Chooser
+    columns: dict[int, str]
+    sample: Sample
+    profile: Profile
+    visits: int = 0
+    trials: int = 0
+
+    @classmethod
+    def of(cls, plan: PhysicalPlan, stage: Stage, nodes: Nodes, place: int, chooser: Chooser) -> "Measuring":
+        """Return what measures at a node of a stage."""
+        named = {number: home_column(plan, each) for number, each in enumerate(stage.inputs)}
+        columns = {number: name for number, name in named.items() if name is not None}
+        return cls(nodes, place, chooser, columns, Sample.empty(), Profile.empty(nodes.count))
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing need be measured."""
+        return self.nodes.route == BASE
+
+    def arrived(self, blocks: Sequence[Arrived], streams: Sequence[StageEdge]) -> None:
+        """Take note of what new rows that live here could visit."""
+        roles = [(role, block.num_rows) for group in blocks for role, block in group]
+        self.visits = sum(rows for role, rows in roles if role in (Role.VISIT, Role.TRIAL))
+        self.trials = sum(rows for role, rows in roles if role is Role.TRIAL)
+        if self.idle:
+            return
+        for number, edge in enumerate(streams):
+            if self.nodes.asked[number] is None:
+                continue
+            codes = [
+                int64_view(block.column(str(meeting_name(edge))))
+                for role, block in blocks[number]
+                if role in (Role.BOTH, Role.PROBE)
+            ]
+            rows = np.concatenate(codes) if codes else np.empty(0, np.int64)
+            some = rows[:: max(1, len(rows) // _PROFILED)]
+            if not len(some):
+                continue
+            homes = np.full(len(some), self.place, np.int64)
+            told = Profile.of_rows(self.chooser.scores(number, some, homes), homes)
+            self.profile = self.profile.plus(told.times(len(rows) / len(some)))
+
+    def add(self, origin: int, found: Combinations) -> None:
+        """Count results that new rows of an input begin."""
+        name = self.columns.get(origin)
+        if self.idle or name is None or not len(found):
+            return
+        marks = int64_view(found.column(origin, name))
+        own = np.flatnonzero(marks >> SAMPLED & 1)
+        if not len(own):
+            return
+        marks, codes, ones = marks[own], found.codes[own], np.ones(len(own))
+        chosen: BoolArray = (marks >> CHOSEN & 1).astype(bool)
+        homes, bins = marks & HOME, (marks >> BIN).astype(np.uint8)
+        self.sample = self.sample.plus(Sample.of(codes, ones, chosen, self.chooser.flow.seed))
+        told = Profile.of_matches(self.nodes.count, homes, bins, ones, homes == self.place)
+        self.profile = self.profile.plus(told)
+
+    def after(self, before: Manifest, after: Manifest, store: SliceStore, counted: Report) -> Manifest:
+        """Return the manifest after the micro-batch with what the node tells; count what is lost."""
+        old = None if before.node is None else Told.read(store.load(before.node), self.nodes.count)
+        sample, profile = self.sample, self.profile
+        if old is not None:
+            sample, profile = old.sample.plus(sample), old.profile.times(_LESS).plus(profile)
+        views = tuple(self._view(number, name, after, store) for number, name in self.nodes.stored)
+        counted.add("visits", self.visits)
+        counted.add("trials", self.trials)
+        counted.add("summary_bytes", sum(map(len, views)))
+        if self.place == 0:
+            known = self.chooser.estimate
+            for counter, share in zip(_MISSING, (known.error, known.low, known.high), strict=True):
+                counted.add(counter, round(_MILLION * share))
+        told = Told(views, sample, profile, self.nodes.told_form).batch()
+        name = str(after.written)
+        cutting = FIRST_CUTTING if after.writing is None else after.writing.cutting
+        stored = store.save(name, told, cutting)
+        of = (1, stored.size, 0, 0, _NODE, stored.digest, stored.pieces, stored.compression)
+        if before.node is not None:
+            store.remove(before.node)
+        return replace(after, written=after.written + 1, node=Slice(name, *of))
+
+    def _view(self, number: int, name: str, manifest: Manifest, store: SliceStore) -> bytes:
+        """Return what others may know of the window of an input."""
+        whole = self.nodes.summary.empty(self.nodes.form)
+        for each in manifest.slices[number] if not self.idle else ():
+            whole = whole.plus(_of_slice(self.nodes, name, each, store))
+        return whole.to_bytes()
+
+
+_kept: dict[tuple[str, str, Form, str], Summary] = {}
+_MOST_KEPT = 1 << 10
+
+
+def _of_slice(nodes: Nodes, name: str, each: Slice, store: SliceStore) -> Summary:
+    """Return the summary of a slice, which never changes; this process keeps it."""
+    key = nodes.route, name, nodes.form, each.digest
+    found = _kept.get(key) if each.digest else None
+    if found is None:
+        codes = int64_view(store.load(each).column(name))
+        found = nodes.summary.empty(nodes.form).add(codes)
+        if len(_kept) >= _MOST_KEPT:
+            _kept.clear()
+        _kept[key] = found
+    return found
+
+
+def told_by(stage: Path, place: int, number: int, nodes: int) -> Told | None:
+    """Return what a node of a stage has told before micro-batch ``number``, None for nothing yet.
+
+    Raises WJoinError WJ719 where its state is damaged.
+    """
+    files = WorkerFiles(worker_folder(stage, place), number)
+    body = files.manifest()
+    node = None if body is None else written_manifest(body).node
+    return None if node is None else Told.read(files.load(node), nodes)
+
+
+@lru_cache(maxsize=8)
+def chooser_at(nodes: Nodes, stage: Path, number: int) -> Chooser:
+    """Return what decides in micro-batch ``number`` which nodes rows visit; ``stage``: where the state is."""
+    return Chooser.of(nodes, [told_by(stage, place, number, nodes.count) for place in range(nodes.count)])

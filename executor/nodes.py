@@ -1,0 +1,244 @@
+"""What the nodes of an approximate join know of each other (DFT joins): a part of their state.
+
+A worker is a node. With each micro-batch it writes, as one more slice of its state, what others may know of
+its windows (``parts.summaries``), and what was measured of the visits. In the next micro-batch whoever sends
+rows reads that of all nodes, and decides by it; so does every repeated attempt.
+"""
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from wjoin.parts.kernels.runs import Int64Array
+from wjoin.parts.routes.registry import ROUTES
+from wjoin.parts.routes.route import Role, Visits
+from wjoin.parts.summaries.error import Estimate, Sample, estimate
+from wjoin.parts.summaries.flow import SAMPLE, Flow, scores_of, targets, tuned
+from wjoin.parts.summaries.hashing import FloatArray
+from wjoin.parts.summaries.profile import Profile, bins_of
+from wjoin.parts.summaries.registry import SUMMARIES
+from wjoin.parts.summaries.summary import Form, Summary, View
+from wjoin.planner.plan.block_columns import code_name, meeting_name
+from wjoin.planner.plan.physical import PhysicalPlan, Stage, StageEdge, meeting
+
+BASE = "base"
+
+Counted = TypeVar("Counted", Sample, Profile)
+
+SAMPLED, CHOSEN, BIN = 40, 41, 48
+"""The bits of a row's mark beside its home: of the sample, visiting by choice, and the bin of its score."""
+
+HOME = (1 << 32) - 1
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """The nodes of a stage of an approximate join, and what they know of the windows of its inputs.
+
+    ``asked``: by input the one whose windows its tuples ask, None where they visit none. ``stored``: the
+    inputs that have windows, with the names of their codes.
+    """
+
+    count: int
+    route: str
+    form: Form
+    error: float | None
+    messages: float | None
+    asked: tuple[int | None, ...]
+    stored: tuple[tuple[int, str], ...]
+
+    @classmethod
+    def of(cls, plan: PhysicalPlan, stage: Stage, count: int) -> "Nodes | None":
+        """Return those of a stage with so many workers, None where its join is exact."""
+        asked = plan.approximate
+        if asked is None or not ROUTES[stage.placement.route].approximate:
+            return None
+        met = []
+        for number in range(len(stage.inputs)):
+            others = [other for chain in stage.chains(number) for other in chain]
+            met.append(others[0] if others else None)
+        stored = [
+            (number, str(meeting_name(each)))
+            for number, each in enumerate(stage.inputs)
+            if meeting(stage, number)
+        ]
+        form = Form(asked.size, seed=plan.stages.index(stage), rows=asked.rows)
+        # What one stage loses, the next ones cannot find.
+        error = None if asked.error is None else 1 - (1 - asked.error) ** (1 / len(plan.stages))
+        return cls(count, stage.placement.route, form, error, asked.messages, tuple(met), tuple(stored))
+
+    @property
+    def summary(self) -> type[Summary]:
+        """The kind of summary."""
+        return SUMMARIES[self.route]
+
+    @property
+    def told_form(self) -> str:
+        """The form of summaries as a node tells it."""
+        return f"{self.form.size} {self.form.rows} {self.form.seed}"
+
+    @property
+    def flow(self) -> Flow:
+        """The flow before anything is measured: all is visited."""
+        measured = self.route != BASE
+        return Flow(
+            nodes=self.count,
+            seed=self.form.seed,
+            error=self.error,
+            messages=self.messages,
+            greedy=self.summary.greedy,
+            sample=SAMPLE if measured else 0.0,
+        )
+
+    @property
+    def own(self) -> dict[int, str]:
+        """The name of the code of each input that has a window."""
+        return dict(self.stored)
+
+
+def home_column(plan: PhysicalPlan, each: StageEdge) -> str | None:
+    """Return the block column that says where tuples of an input live, then what they visit."""
+    stream = each.newest[0]
+    home = plan.streams[stream].home
+    return None if home is None else code_name(stream, home)
+
+
+def homes_of(marks: Int64Array, nodes: int, *, scanned: bool) -> Int64Array:
+    """Return the nodes where rows live: by the codes of their homes, or by their marks if they have some."""
+    return marks % nodes if scanned else marks & HOME
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a node tells: a view of the window of each input that has one, what was measured of results of
+    the sample since the beginning, and what was measured of visits lately. ``form``: that of the views, which
+    another plan of the statement may have otherwise."""
+
+    views: tuple[bytes, ...]
+    sample: Sample
+    profile: Profile
+    form: str
+
+    def batch(self) -> pa.RecordBatch:
+        """Return it as a row."""
+        values = [*self.views, _packed(self.sample), _packed(self.profile), self.form.encode()]
+        return pa.RecordBatch.from_pydict(
+            {str(number): pa.array([value], pa.binary()) for number, value in enumerate(values)}
+        )
+
+    @classmethod
+    def read(cls, batch: pa.RecordBatch, nodes: int) -> "Told":
+        """Return what a row tells."""
+        *views, sample, profile, form = (column[0].as_py() for column in batch.columns)
+        return cls(
+            tuple(views),
+            _unpacked(Sample.empty(), sample),
+            _unpacked(Profile.empty(nodes), profile),
+            form.decode(),
+        )
+
+
+def _packed(counts: Sample | Profile) -> bytes:
+    arrays = [np.asarray(getattr(counts, each.name), np.float32).ravel() for each in fields(counts)]
+    return zlib.compress(np.concatenate(arrays).tobytes(), 1)
+
+
+def _unpacked(like: Counted, content: bytes) -> Counted:
+    numbers = np.frombuffer(zlib.decompress(content), np.float32).astype(np.float64)
+    arrays = []
+    for each in fields(like):
+        shape = getattr(like, each.name).shape
+        size = int(np.prod(shape))
+        arrays.append(numbers[:size].reshape(shape))
+        numbers = numbers[size:]
+    return type(like)(*arrays)
+
+
+@dataclass(frozen=True)
+class Chooser:
+    """Decides in one micro-batch which nodes rows visit; ``views`` are by input, then by node."""
+
+    nodes: Nodes
+    flow: Flow
+    views: dict[int, tuple[View | None, ...]]
+    sample: Sample
+
+    @classmethod
+    def of(cls, nodes: Nodes, told: Sequence[Told | None]) -> "Chooser":
+        """Return it by what the nodes have told before the micro-batch, None for nothing yet."""
+        profile, sample = Profile.empty(nodes.count), Sample.empty()
+        for each in told:
+            if each is not None:
+                profile, sample = profile.plus(each.profile), sample.plus(each.sample)
+        known = [None if each is None or each.form != nodes.told_form else each for each in told]
+        views = {
+            number: tuple(
+                None if each is None else nodes.summary.view(nodes.form, each.views[place]) for each in known
+            )
+            for place, (number, _) in enumerate(nodes.stored)
+        }
+        flow = nodes.flow if nodes.route == BASE else tuned(nodes.flow, profile)
+        return cls(nodes, flow, views, sample)
+
+    def scores(self, number: int, codes: Int64Array, homes: Int64Array) -> FloatArray:
+        """Return what rows of an input may find at each node (float64[n, nodes]), infinite where unknown."""
+        asked = self.nodes.asked[number]
+        if asked is None:
+            return np.zeros((len(codes), self.nodes.count))
+        views = self.views[asked]
+        if self.nodes.summary.by_code or number not in self.views:
+            unique, places = np.unique(codes, return_inverse=True)
+            found: FloatArray = scores_of(unique, None, views, self.flow)[places]
+            return found
+        found = np.empty((len(codes), self.nodes.count))
+        for home in np.unique(homes).tolist():
+            own = homes == home
+            found[own] = scores_of(codes[own], self.views[number][home], views, self.flow)
+        return found
+
+    def visits(self, number: int, codes: Int64Array, homes: Int64Array, rows: Int64Array) -> "Visited":
+        """Return which nodes rows of an input visit; ``rows`` are numbers that follow from them."""
+        stored = number in self.views
+        if self.nodes.asked[number] is None:
+            nowhere = np.zeros((len(codes), self.nodes.count), bool)
+            return Visited(Visits(homes, nowhere, nowhere[:, 0], Role.STORE), nowhere.astype(np.uint8))
+        begun = Role.BOTH if stored else Role.PROBE
+        scores = self.scores(number, codes, homes)
+        found = targets(codes, rows, homes, scores, self.flow)
+        bins = np.zeros((len(codes), self.nodes.count), np.uint8)
+        bins[found.sampled] = bins_of(scores[found.sampled])
+        return Visited(Visits(homes, found.chosen, found.sampled, begun), bins)
+
+    @property
+    def estimate(self) -> Estimate:
+        """The share of results that is lost, as far as the sample tells."""
+        if self.nodes.route == BASE or all(None in views for views in self.views.values()):
+            # Every row visits all nodes.
+            return Estimate(0.0, 0.0, 0.0, 0.95, 0.0)
+        return estimate(self.sample, self.flow.sample)
+
+
+@dataclass(frozen=True)
+class Visited:
+    """Which nodes rows visit, with the bin of their score for each (uint8[n, nodes])."""
+
+    visits: Visits
+    bins: np.ndarray
+
+    def marks(
+        self, rows: Int64Array, worker: int, role: Role, before: Int64Array | None = None
+    ) -> Int64Array:
+        """Return the marks of some rows as they come to a worker; ``before``: those that they have had."""
+        visits = self.visits
+        sampled = visits.tried[rows].astype(np.int64)
+        chosen = np.full(len(rows), int(role is not Role.TRIAL), np.int64)
+        if before is not None:
+            # Of the sample, what only a trial has found before is lost.
+            chosen &= before[rows] >> CHOSEN & 1 | 1 - (before[rows] >> SAMPLED & 1)
+        bins = self.bins[rows, worker].astype(np.int64)
+        marks: Int64Array = visits.home[rows] | sampled * (1 << SAMPLED | chosen << CHOSEN | bins << BIN)
+        return marks

@@ -1,0 +1,82 @@
+"""Whether a statement asks for an approximate join, and what such a join cannot have."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.hints import APPROXIMATE, ERROR, approximate_goal
+from wjoin.grammar.syntax import SelectBlock
+from wjoin.parts.routes.registry import ROUTES
+from wjoin.planner.choose.choice import Wish, goal_wish, route_wish
+from wjoin.planner.plan.approximation import Approximation
+from wjoin.planner.request import Planning
+from wjoin.planner.shape.counted import rows_terms
+
+
+def approximated(planning: Planning) -> Planning:
+    """Add what is asked of an approximate join; over tables the join is exact whatever is asked.
+
+    Raises WJoinError WJ505 for what no approximate join has.
+    """
+    block, settings = planning.request.block, planning.request.settings
+    goal, route = goal_wish(block, settings), route_wish(block, settings)
+    named = route is not None and ROUTES[route.part].approximate
+    if (goal is None and not named) or not planning.streaming:
+        return planning
+    if goal is not None and route is not None and not named:
+        if goal.span is None:
+            return planning
+        raise goal.refused(f"{route.name}({route.value}) is exact", "leave one of them out")
+    asked = _asked(goal)
+    wish = goal if goal is not None else route
+    reason = next(_refusals(planning), None)
+    if reason is not None and wish is not None:
+        if wish.span is None:
+            # What a session prefers is for joins that can have it.
+            return planning
+        why, remedy = reason
+        raise WJoinError("WJ505", f"an approximate join {why}", span=wish.span, help=remedy)
+    return replace(planning, approximate=asked)
+
+
+def asks_approximately(block: SelectBlock, settings: Mapping[str, str]) -> bool:
+    """Return whether a block, or its session, asks for a join that may lose results."""
+    route = route_wish(block, settings)
+    named = route is not None and ROUTES[route.part].approximate
+    return named or (goal_wish(block, settings) is not None and route is None)
+
+
+def _asked(goal: Wish | None) -> Approximation:
+    if goal is None:
+        return Approximation()
+    name, value = approximate_goal(*goal.value.split(" = "))
+    return Approximation(error=float(value)) if name == ERROR else Approximation(messages=float(value))
+
+
+def _refusals(planning: Planning) -> Iterator[tuple[str, str]]:
+    """Yield what no approximate join has, as it goes on after its name, and what to do."""
+    exact = f"leave {APPROXIMATE} out"
+    if planning.bound.tree.joins:
+        yield "has inner joins only: a row without a partner may have one that is lost", exact
+    if rows_terms(planning):
+        yield "cannot count rows: no node has all rows of a stream", exact
+    if planning.bound.collapsed:
+        yield (
+            "has no groups or aggregates: what is lost would make them wrong",
+            ("INSERT the results INTO a sink and aggregate those, with ε in mind"),
+        )
+    names = planning.graph.names
+    staged = [number for number in range(len(names)) if number not in planning.static]
+    for number in staged:
+        relation = planning.request.relations[number]
+        if relation.site is not None:
+            yield f"takes {names[number]} from its site by itself, not from nodes of Spark", exact
+        if not relation.streaming:
+            yield f"reads streams, and {names[number]} is a table with a window", exact
+        if not relation.home:
+            yield (
+                f"needs to know where the rows of {names[number]} live",
+                ("declare its stream with HOME BY column: CREATE STREAM … HOME BY region"),
+            )
+    if not any(each.streams >= set(staged) for each in planning.classes):
+        yield "needs one key that all its streams are equal on", exact

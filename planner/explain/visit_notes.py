@@ -1,0 +1,55 @@
+"""What EXPLAIN says of an approximate join: what is sent where, and what is lost."""
+
+from collections.abc import Iterator
+
+from wjoin.grammar.plurals import listed
+from wjoin.parts.routes.registry import ROUTES
+from wjoin.parts.summaries.flow import SAMPLE
+from wjoin.parts.summaries.registry import SUMMARIES
+from wjoin.planner.cost.approximate import BASE
+from wjoin.planner.figures import size
+from wjoin.planner.plan.physical import PhysicalPlan, StageEdge
+
+
+def visit_notes(plan: PhysicalPlan, number: int) -> Iterator[str]:
+    """Yield what is said of the visits in a stage, nothing of an exact join."""
+    stage = plan.stages[number]
+    route = ROUTES[stage.placement.route]
+    if plan.approximate is None or not route.approximate:
+        return
+    kept = {each.members[0]: _home(plan, each) for each in stage.inputs if each.stored}
+    for stream, home in kept.items():
+        yield f"{plan.streams[stream].alias}: each row is stored at the node of its {home}"
+    visiting = [
+        " ".join(plan.streams[member].alias for member in each.members)
+        for place, each in enumerate(stage.inputs)
+        if stage.chains(place)
+    ]
+    who = listed(list(dict.fromkeys(visiting)))
+    if number > 0:
+        # The rest is as at the first stage.
+        return
+    if route.name == BASE:
+        yield f"{who}: each row visits all other nodes, so nothing is lost"
+        return
+    yield f"{who}: each row visits {_visits(plan)}"
+    yield f"where that is: {SUMMARIES[route.name].meaning}, {size(plan.approximate.size)} of each window of a node"
+    yield (
+        "lost: results at nodes that a row does not visit, among them those of rows that come in one "
+        "micro-batch if the nodes had no row of their key before"
+    )
+    yield f"one in {round(1 / SAMPLE)} keys visits all nodes: by these the lost share is measured, and told"
+
+
+def _home(plan: PhysicalPlan, each: StageEdge) -> str:
+    scan = plan.streams[each.members[0]]
+    return scan.codes[scan.home or 0].expressions[0]
+
+
+def _visits(plan: PhysicalPlan) -> str:
+    asked = plan.approximate
+    if asked is not None and asked.error is not None:
+        return f"as few other nodes as lose {asked.error:.3g} of the results"
+    if asked is not None and asked.messages is not None:
+        return f"{asked.messages:g} other nodes on average, those where it probably finds most"
+    return "log2 of the number of nodes on average, those where it probably finds most"

@@ -1,0 +1,104 @@
+"""Approximate joins under random plans, rows, cuts and restarts: a part of the exact result, none twice."""
+
+import copy
+import dataclasses
+from collections import Counter
+from unittest.mock import patch
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from tests.kit.local import LocalWorkers
+from tests.properties.drawn_plans import (
+    NAMES,
+    PREDICATES,
+    Row,
+    block,
+    combinations,
+    expected,
+    plans,
+    with_choice,
+)
+from tests.properties.test_routes import routed
+from tests.properties.test_step import STRETCHES
+from tests.tiers import examples
+from wjoin.executor import nodes
+from wjoin.executor.counts import Counts
+from wjoin.parts.routes.registry import ROUTES
+from wjoin.planner.plan.approximation import Approximation
+from wjoin.planner.plan.edges import scan_columns, with_columns
+from wjoin.planner.plan.physical import KeyCode, Passes, PhysicalPlan
+from wjoin.planner.plan.probes import arranged, chosen_orders
+from wjoin.planner.shape.hops import can_hop, in_hops
+
+GOALS = st.one_of(
+    st.just(Approximation(size=64, rows=16)),
+    st.builds(Approximation, error=st.sampled_from([0.05, 0.3, 0.9]), size=st.just(64), rows=st.just(16)),
+    st.builds(Approximation, messages=st.sampled_from([0.1, 1.0, 3.0]), size=st.just(64), rows=st.just(16)),
+)
+"""What may be asked, with small summaries."""
+
+HOME = KeyCode(("v",), ("int",), True, ())
+"""Rows live by their value: that of NULL is at the first node."""
+
+SLOW = [HealthCheck.too_slow, HealthCheck.filter_too_much]
+
+
+@st.composite
+def approximate_plans(draw: st.DrawFn, route: str) -> tuple[PhysicalPlan, PhysicalPlan]:
+    """Draw a plan on one key of all streams: the exact one, and an approximate one of the same meaning."""
+    exact = draw(plans())
+    assume(len(exact.stages) == 1 and exact.stages[0].keyed)
+    goal = draw(GOALS)
+    streams = tuple(
+        dataclasses.replace(each, codes=(*each.codes, HOME), home=len(each.codes)) for each in exact.streams
+    )
+    plan = with_columns(dataclasses.replace(exact, streams=streams, approximate=goal))
+    if len(plan.streams) > 2:
+        plan = dataclasses.replace(plan, passes=Passes.HULL)
+        assert can_hop(plan)
+        plan = in_hops(plan)
+    plan = arranged(plan, [chosen_orders(each) for each in plan.stages])
+    return exact, routed(plan, route)
+
+
+@pytest.mark.parametrize("route", [name for name, each in ROUTES.items() if each.approximate])
+@settings(max_examples=examples(10), suppress_health_check=SLOW)
+@given(st.integers(1, 6), st.data())
+def test_the_result_is_a_part_of_the_exact_one(route: str, workers: int, data: st.DataObject) -> None:
+    exact, plan = data.draw(approximate_plans(route))
+    with patch.object(nodes, "SAMPLE", data.draw(st.sampled_from([0.0, 0.3, 1.0]))):
+        found, rows = run(plan, workers, data)
+        whole = expected(exact, rows)
+        assert not found - whole
+        if route == "base" or nodes.SAMPLE == 1.0:
+            assert found == whole
+
+
+def run(
+    plan: PhysicalPlan, workers: int, data: st.DataObject
+) -> tuple[Counter[tuple[Row, ...]], list[list[Row]]]:
+    """Run a plan on so many nodes; return its results, and the rows that are on time."""
+    local = LocalWorkers(plan, workers, data.draw(STRETCHES), PREDICATES)
+    rows: list[list[Row]] = [[] for _ in plan.streams]
+    found: Counter[tuple[Row, ...]] = Counter()
+    seen: dict[int, int] = {}
+    row = st.tuples(st.integers(0, 2), st.integers(-4, 5), st.none() | st.integers(0, 3))
+    for clock in range(0, 5 * data.draw(st.integers(1, 5)), 5):
+        drawn = {n: data.draw(st.lists(row, max_size=5)) for n in range(len(plan.streams))}
+        batch = {n: [(key, clock + time, value) for key, time, value in own] for n, own in drawn.items()}
+        for n, new in batch.items():
+            mark = seen[n] - plan.streams[n].delay if n in seen else None
+            rows[n] += [each for each in new if mark is None or each[1] >= mark]
+        for n, new in batch.items():
+            seen |= {n: max(*(time for _, time, _ in new), seen.get(n, -99))} if new else {}
+        blocks = {n: block(plan, n, new, scan_columns(plan, n)) for n, new in batch.items()}
+        if data.draw(st.booleans()):
+            # The micro-batch fails once its work is done, and is repeated.
+            copy.deepcopy(local).run(blocks, Counts())
+        if data.draw(st.booleans()):
+            local.change(with_choice(plan, kernel=data.draw(st.sampled_from(NAMES))))
+        made = local.run(blocks, Counts())
+        found.update(each for result in made for each in combinations(plan, result))
+    return found, rows

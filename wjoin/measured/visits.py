@@ -1,0 +1,71 @@
+"""Tells of approximate joins: the visits of their rows, and how many of the results are lost by that."""
+
+from wjoin.grammar.errors import WJoinWarning
+from wjoin.measured.points import Point
+from wjoin.measured.progress import Done
+from wjoin.measured.reports import MicroBatchReport
+from wjoin.measured.shed_rows import lost_words
+from wjoin.spark.notices import tell
+
+_CODE = "WJ825"
+
+_KNOWN = 5
+"""Micro-batches after which the first is told."""
+
+_MORE = 1.5
+"""How many times what was told before is worth telling again."""
+
+_WORTH = 0.02
+
+
+def visits_of_a_row(done: Done) -> float:
+    """Return how many nodes other than its own a row has visited, on average."""
+    return done.visits / max(1, sum(done.rows_in.values()))
+
+
+def visits_words(done: Done) -> str:
+    """Return how many visits rows have made, and what is lost.
+
+    >>> visits_words(Done(rows_in={"A": 5, "B": 5}, visits=15, summary_bytes=80, matches=60,
+    ...     results_expected=100, results_least=80, results_most=120))
+    '1.5 visits a row, 8 bytes of summaries a row, about 40.0 % of the results lost, 25.0 to 50.0 %'
+    """
+    told = done.summary_bytes / max(1, sum(done.rows_in.values()))
+    visits = f"{visits_of_a_row(done):.2g} visits a row, {told:.2g} bytes of summaries a row"
+    return f"{visits}, {lost_words(done)}"
+
+
+class Visits:
+    """What is lost in the approximate joins of one run of a query; ``subject`` is the query in words."""
+
+    def __init__(self, subject: str) -> None:
+        self._subject = subject
+        self._done: Point | None = None
+        self._told = 0.0
+
+    def take(self, report: MicroBatchReport) -> None:
+        """Add up what is lost."""
+        progress = report.progress
+        if not progress.idle and progress.visits:
+            done = Point(begins=0.0, ends=0.0, batches=1, **progress.some(_ADDED))
+            self._done = done if self._done is None else self._done.joined(done)
+
+    def tend(self) -> None:
+        """Tell once something is known, and again when it has become far more."""
+        if self._done is None or self._done.batches < _KNOWN:
+            return
+        lost, _, _ = self._done.results_lost
+        if lost > _WORTH + _MORE * self._told:
+            self._told = lost
+            words = visits_words(self._done)
+            tell(WJoinWarning(_CODE, f"{self._subject} is approximate (as it was asked): {words}"))
+
+    def end(self) -> None:
+        """Tell of what has not been told."""
+        self.tend()
+
+
+_ADDED = (
+    *("rows_in", "visits", "trials", "summary_bytes"),
+    *("matches", "results_expected", "results_least", "results_most", "results_unknown"),
+)
