@@ -33,7 +33,7 @@ def answer(site: Site, request: RowsRequest, body: memoryview) -> Answer:
     store = site.store(request.stream, request.lineage)
     if not request.columns and request.kind == "full":
         raise SiteError("broken", "full rows are asked for without a column")
-    _check_columns(store, request.columns)
+    check_columns(store, request.columns)
     if request.block_bytes is not None and request.block_bytes < 1:
         raise SiteError("broken", "a block has at least one byte")
     if body and request.kind == "rows":
@@ -47,7 +47,8 @@ def weight(request: RowsRequest, body: memoryview) -> int:
     return 2 * len(body) + (unpacked_size(keys) if len(keys) else 0)
 
 
-def _check_columns(store: StreamStore, columns: Sequence[str]) -> None:
+def check_columns(store: StreamStore, columns: Sequence[str]) -> None:
+    """Raise SiteError for columns that a stream does not have, or twice."""
     known = store.stream.schema.names
     for name in columns:
         if name not in known:
@@ -88,7 +89,7 @@ def _full(site: Site, store: StreamStore, request: RowsRequest, body: memoryview
 
 def _reduced(site: Site, store: StreamStore, request: RowsRequest, body: memoryview) -> Answer:
     wanted, rest = decode_wanted(body)
-    _check_columns(store, [wanted.column])
+    check_columns(store, [wanted.column])
     kind = store.stream.schema.field(wanted.column).type
     filters = [] if wanted.filter is None else [site.filters.find(wanted.filter)]
     if len(rest):

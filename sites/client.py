@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from wjoin.sites.held import (
     disjoint,
     encode_wanted,
 )
+from wjoin.sites.key_counts import CountsAsked, KeyCounts
 from wjoin.sites.protocol import (
     ROW,
     MeasuredLink,
@@ -177,6 +179,40 @@ class SiteClient:
             return typed(Extent, self._act("extent", plain(asked)))
         except ValueError as error:
             raise self._wrong(f"the extent of the rows cannot be read: {error}") from error
+
+    def counts(
+        self,
+        stream: str,
+        lineage: str,
+        column: str,
+        start: int,
+        stop: int,
+        *,
+        ceiling: int,
+        low: int | None,
+        bits: int,
+        sample: int,
+    ) -> KeyCounts:
+        """Return how often the values of a column come in rows start..stop-1, by 2**``bits`` buckets.
+
+        Rows with an event time above ``ceiling`` or below ``low`` (None: none) are not counted. One value of
+        ``sample`` is told row by row (0: none).
+        """
+        most = min(_REQUEST_ROWS, self._limit("max_request_rows"))
+        edges = [*range(start, stop, most), stop]
+        asked = [
+            CountsAsked(stream, lineage, column, *pair, ceiling, low, bits, sample)
+            for pair in pairwise(edges)
+        ]
+        return KeyCounts.together([self._counts(each) for each in asked])
+
+    def _counts(self, asked: CountsAsked) -> KeyCounts:
+        body = json.dumps(plain(asked)).encode()
+        found = self._caller.again(lambda: self._caller.act("counts", body))
+        try:
+            return KeyCounts.decode(found, asked.bits, asked.stop - asked.start)
+        except SiteError as error:
+            raise self._wrong(error.message) from error
 
     def reduced(
         self,

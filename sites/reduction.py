@@ -17,7 +17,7 @@ from wjoin.sites.segments import Piece, times
 from wjoin.sites.value_filter import ValueFilter
 from wjoin.sites.value_sets import Flags
 
-_CHUNK = 262_144
+CHUNK = 262_144
 """Rows that are looked through at once: what is computed of them takes some megabytes."""
 
 _INDEX_PAYS = 16
@@ -33,9 +33,9 @@ def extent_of(parts: Sequence[Part], time: str, ceiling: int, mark: int | None, 
         if _is_told(part, ceiling, mark):
             found += _told_extent(part.piece, ceiling, mark)
             continue
-        for low in range(part.begin, part.end, _CHUNK):
-            some = part.piece.rows.slice(low, min(_CHUNK, part.end - low))
-            found += _read_extent(some, times(some, time), ceiling, mark)
+        for low in range(part.begin, part.end, CHUNK):
+            some = part.piece.rows.slice(low, min(CHUNK, part.end - low))
+            found += read_extent(some, times(some, time), ceiling, mark)
         settle()
     return found
 
@@ -56,9 +56,8 @@ def _told_extent(piece: Piece, ceiling: int, mark: int | None) -> Extent:
     return Extent(rows.num_rows, rows.nbytes, rows.num_rows, greatest, None, None, late)
 
 
-def _read_extent(
-    rows: pa.RecordBatch, found: npt.NDArray[np.int64], ceiling: int, mark: int | None
-) -> Extent:
+def read_extent(rows: pa.RecordBatch, found: npt.NDArray[np.int64], ceiling: int, mark: int | None) -> Extent:
+    """Return the extent of rows by their event times, which are ``found``."""
     above = found > ceiling
     ahead, others = found[above], found[~above]
     late = 0 if mark is None else int(np.count_nonzero(found < mark))
@@ -166,8 +165,8 @@ class Reduction:
                 piece, self._in_time(piece, *ranges.holding(index.holding(hashes) + piece.start))
             )
             return
-        for begin in range(int(ranges.starts[0]), int(ranges.stops[-1]), _CHUNK):
-            some = ranges.within(begin, begin + _CHUNK)
+        for begin in range(int(ranges.starts[0]), int(ranges.stops[-1]), CHUNK):
+            some = ranges.within(begin, begin + CHUNK)
             if len(some.starts):
                 yield self._scanned(piece, some)
 

@@ -9,11 +9,12 @@ import pyarrow as pa
 
 from wjoin.grammar.plain import plain
 from wjoin.sites.access import admits
-from wjoin.sites.answers import answer, weight
+from wjoin.sites.answers import answer, check_columns, weight
 from wjoin.sites.failures import SiteError
 from wjoin.sites.front import Front, raise_file_limit, tls
 from wjoin.sites.held import ExtentAsked
 from wjoin.sites.http2 import MessageRoom, Rules
+from wjoin.sites.key_counts import COUNTED_BYTES, CountsAsked
 from wjoin.sites.limits import MOST_NAME, Calls
 from wjoin.sites.protocol import decode_request, facts_to_json, read_json, read_typed
 from wjoin.sites.secret_files import read_secret
@@ -36,8 +37,8 @@ class SiteServer:
     Failures travel as JSON beside their message (wjoin.sites.failures). Actions are "streams" (names, and
     limits of requests), "describe" (a stream), "next" (how far its numbers go), "consumer" (what a query
     still needs), "release" (have it need nothing any more), "filter" (join values that later requests name by
-    their digest), "extent" (how many rows a range of numbers has, and their event times), "status" (numbers
-    of all streams) and "ping" (nothing).
+    their digest), "extent" (how many rows a range of numbers has, and their event times), "counts" (how often
+    join values come there, by hash: bytes, not JSON), "status" (numbers of all streams) and "ping" (nothing).
     """
 
     def __init__(self, site: Site, token: str | None) -> None:
@@ -92,6 +93,9 @@ class SiteServer:
         """Answer an action with one JSON text."""
         self.site.config.limits.check_bytes(len(message))
         kind, body = read_action(message)
+        if kind == "counts":
+            yield result(self._counts(body))
+            return
         if kind == "filter":
             found: Any = {"digest": self.site.filters.push(body).digest}
         else:
@@ -104,6 +108,19 @@ class SiteServer:
             store = self.site.store(asked.stream, asked.lineage)
             self.site.counts.add("requests_total", kind="extent", stream=asked.stream)
             return plain(store.extent(asked.start, asked.stop, asked.ceiling, asked.mark))
+
+    def _counts(self, body: bytes) -> bytes:
+        """Answer how often join values come in a range of rows."""
+        asked = read_typed(CountsAsked, body)
+        asked.check()
+        self.site.config.limits.check_rows(asked.stop - asked.start)
+        with self._calls.place(COUNTED_BYTES * max(0, asked.stop - asked.start)):
+            store = self.site.store(asked.stream, asked.lineage)
+            check_columns(store, [asked.column])
+            self.site.counts.add("requests_total", kind="counts", stream=asked.stream)
+            found = store.counts(asked).encode()
+            self.site.counts.add("sent_bytes_total", len(found), kind="counts", stream=asked.stream)
+            return found
 
     def _act(self, kind: str, given: dict[str, Any]) -> Any:
         if kind == "ping":

@@ -14,6 +14,7 @@ from wjoin.sites import facts, log, segments
 from wjoin.sites.dropped import load_dropped
 from wjoin.sites.failures import SiteError
 from wjoin.sites.held import Extent, HeldRange
+from wjoin.sites.key_counts import CountsAsked, KeyCounts, counts_of
 from wjoin.sites.key_index import united
 from wjoin.sites.log import Frame, Log, Position
 from wjoin.sites.protocol import Numbers, StreamFacts, schema_from_text, schema_to_text
@@ -307,6 +308,13 @@ class StreamStore:
         Raises SiteError "gone" or "broken".
         """
         return extent_of(self._parts(start, stop), self.stream.time, ceiling, mark, self._settle)
+
+    def counts(self, asked: CountsAsked) -> KeyCounts:
+        """Return how often values of a column come in a range.
+
+        Raises SiteError "gone", "broken" or "schema".
+        """
+        return counts_of(self._parts(asked.start, asked.stop), self.stream.time, asked, self._settle)
 
     def reduced(
         self,

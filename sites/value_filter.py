@@ -1,7 +1,7 @@
 """Filters of join values that are pushed to a site: of the rows there only those that pass are sent.
 
 A filter is the smaller one of an exact set, packed, and a Bloom filter, which about 1 % of other values pass;
-exact where there are few values, so that an index finds them.
+exact where there are few values, so that an index finds them. Or it has buckets of hashes, for any values.
 """
 
 import hashlib
@@ -14,9 +14,11 @@ import pyarrow as pa
 
 from wjoin.sites.failures import SiteError
 from wjoin.sites.key_index import Hashes, column_hashes
+from wjoin.sites.packed_numbers import LEAST_BITS, MOST_BITS, Integers, packed_numbers, unpacked_numbers
 from wjoin.sites.value_sets import (
     KINDS,
     Bloom,
+    Buckets,
     Flags,
     Numbers,
     Texts,
@@ -30,7 +32,7 @@ from wjoin.sites.value_sets import (
 # Magic, kind, form, hash of a known text, number of values, bytes of the values before compression.
 _HEAD = struct.Struct("<4sBcQQQ")
 _MAGIC = b"WJF1"
-_EXACT, _BLOOM = b"e", b"b"
+_EXACT, _BLOOM, _BUCKETS = b"e", b"b", b"h"
 _WIDTHS = (1, 2, 4, 8)
 _ANY = 1 << 62
 _MOST_EXACT = 16_000_000
@@ -47,8 +49,8 @@ _FEW, _SMALL = 256, 16_000
 class ValueFilter:
     """A set of join values of one ``kind`` (wjoin.sites.value_sets); ``digest`` names it.
 
-    All of its ``count`` distinct values pass, NULL never does. Where it is not ``exact``, about 1 % of other
-    values pass, too.
+    All of its ``count`` distinct values, or all of so many buckets of hashes, pass; NULL never does. Where it
+    is not ``exact``, other values pass, too: of a Bloom filter about 1 %.
     """
 
     kind: str
@@ -84,6 +86,16 @@ class ValueFilter:
         return cls._made(kind, len(single), bloom, head + bloom.bits.tobytes())
 
     @classmethod
+    def of_buckets(cls, buckets: Integers, bits: int, kind: str) -> "ValueFilter":
+        """Return the filter of all values of a kind whose hashes are in some of 2**``bits`` buckets.
+
+        The buckets ascend (int64).
+        """
+        body = bytes((bits,)) + packed_numbers([np.diff(buckets, prepend=-1)])
+        head = _head(kind, _BUCKETS, len(buckets), 1 << bits)
+        return cls._made(kind, len(buckets), _flagged(buckets, bits), head + body)
+
+    @classmethod
     def _made(cls, kind: str, count: int, found: ValueSet, encoded: bytes) -> "ValueFilter":
         digest = hashlib.blake2b(encoded, digest_size=16).hexdigest()
         return cls(kind, count, digest, found, encoded)
@@ -103,7 +115,13 @@ class ValueFilter:
             message = f"a filter of {count} values is larger than {most_bytes} bytes"
             raise SiteError("limit", message, help=f"raise {limit} in [site.limits]")
         body = data[_HEAD.size :]
-        found = _bloom(body, count, size) if form == _BLOOM else _exact(kind, body, count, size)
+        found = (
+            _bloom(body, count, size)
+            if form == _BLOOM
+            else _buckets(body, count, size)
+            if form == _BUCKETS
+            else _exact(kind, body, count, size)
+        )
         return cls._made(kind, count, found, bytes(data))
 
     def encode(self) -> bytes:
@@ -113,7 +131,7 @@ class ValueFilter:
     @property
     def exact(self) -> bool:
         """Whether no other values pass."""
-        return not isinstance(self._set, Bloom)
+        return not isinstance(self._set, Bloom | Buckets)
 
     @property
     def size(self) -> int:
@@ -153,7 +171,7 @@ def _read_head(data: bytes | memoryview) -> tuple[str, bytes, int, int]:
     if len(data) < _HEAD.size:
         raise SiteError("broken", "the filter is shorter than its head")
     magic, number, form, check, count, size = _HEAD.unpack_from(data)
-    if magic != _MAGIC or number >= len(KINDS) or form not in (_EXACT, _BLOOM):
+    if magic != _MAGIC or number >= len(KINDS) or form not in (_EXACT, _BLOOM, _BUCKETS):
         raise SiteError("broken", f"the filter does not begin as one of {_MAGIC.decode()}")
     if check != _hash_of_known_text():
         raise SiteError("broken", "the filter was made with other hashes: by another version of pandas?")
@@ -169,7 +187,7 @@ def unpacked_size(data: bytes | memoryview) -> int:
 
 
 def _unpacked(form: bytes, count: int, size: int) -> int:
-    return max(size, 8 * count if form == _EXACT else 0)
+    return max(size, 0 if form == _BLOOM else 8 * count)
 
 
 @cache
@@ -194,6 +212,22 @@ def _bloom(body: bytes, count: int, size: int) -> Bloom:
     if not len(body) == size == Bloom.bytes_for(count):
         raise SiteError("broken", f"{len(body)} bytes are no Bloom filter of {count} values")
     return Bloom(np.frombuffer(body, np.uint8))
+
+
+def _buckets(body: bytes, count: int, size: int) -> Buckets:
+    bits = body[0] if body else 0
+    if not LEAST_BITS <= bits <= MOST_BITS or size != 1 << bits or count > size:
+        raise SiteError("broken", f"{size} is no number of buckets, or there are more of them")
+    (gaps,) = unpacked_numbers(body[1:], [count])
+    if not ((gaps > 0).all() and (gaps <= size).all() and gaps.sum() <= size):
+        raise SiteError("broken", "the buckets of the filter do not ascend")
+    return _flagged(np.cumsum(gaps) - 1, bits)
+
+
+def _flagged(buckets: Integers, bits: int) -> Buckets:
+    flags = np.zeros(1 << bits, np.bool_)
+    flags[buckets] = True
+    return Buckets(flags)
 
 
 def _exact(kind: str, body: bytes, count: int, size: int) -> Numbers | Texts:

@@ -176,6 +176,23 @@ class Bloom:
         return found
 
 
+@dataclass(frozen=True, eq=False)
+class Buckets:
+    """The values whose hash falls into some buckets (wjoin.sites.key_counts): a flag for each bucket."""
+
+    flags: Flags
+
+    @property
+    def size(self) -> int:
+        """Bytes that it has in memory."""
+        return int(self.flags.nbytes)
+
+    def contains(self, values: pa.Array) -> Flags:
+        """Return for each value whether it is in one of the buckets."""
+        places = column_hashes(values) & np.uint64(len(self.flags) - 1)
+        return self.flags[places.astype(np.intp)] & _there(values)
+
+
 def _two_hashes(values: pa.Array) -> tuple[Hashes, Hashes]:
     """Return two hashes, of which all seven are sums (Kirsch and Mitzenmacher, ESA 2006)."""
     one = column_hashes(values)
