@@ -195,7 +195,7 @@ class SiteClient:
     ) -> KeyCounts:
         """Return how often the values of a column come in rows start..stop-1, by 2**``bits`` buckets.
 
-        Rows with an event time above ``ceiling`` or below ``low`` (None: none) are not counted. One value of
+        Rows with an event time above ``ceiling`` or below ``low`` (None: none) are not counted. One bucket of
         ``sample`` is told row by row (0: none).
         """
         most = min(_REQUEST_ROWS, self._limit("max_request_rows"))

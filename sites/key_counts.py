@@ -2,8 +2,8 @@
 
 The values of a column fall into 2**``bits`` buckets by the low bits of their hash (wjoin.sites.key_index),
 and the rows of each bucket are counted: a sketch that is linear in its rows (Cormode and Muthukrishnan,
-J. Algorithms 2005, with one row). A share of the values, by other bits of the same hash, is told row by row:
-what becomes of these says what a choice by the counts misses.
+J. Algorithms 2005, with one row). The rows of a share of the buckets are told one by one: what becomes of
+these says what a choice by the counts misses.
 """
 
 import json
@@ -22,12 +22,12 @@ from wjoin.sites.protocol import HEAD_BYTES, read_typed
 from wjoin.sites.reading import Part, Settle
 from wjoin.sites.reduction import CHUNK, read_extent
 from wjoin.sites.segments import times
-from wjoin.sites.value_sets import checked_kind, normal
+from wjoin.sites.value_sets import Flags, checked_kind, normal
 
 COUNTED_BYTES = 32
 """Bytes that a row takes at the most while rows are counted."""
 
-_SAMPLE_SHIFT = np.uint64(40)
+_SAMPLE_MIX, _SAMPLE_SHIFT = 0x9E3779B1, 8
 _SHORT = np.uint64(0xFFFFFFFF)
 _HEAD = struct.Struct("<4sIII")
 _MAGIC = b"WJC1"
@@ -38,7 +38,7 @@ _LEAST, _GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 class CountsAsked:
     """A request for the counts of ``column`` in rows start..stop-1 of a stream.
 
-    Rows with an event time above ``ceiling``, or below ``low`` (None: none), are not counted. One value of
+    Rows with an event time above ``ceiling``, or below ``low`` (None: none), are not counted. One bucket of
     ``sample`` is told row by row; 0 for none.
     """
 
@@ -77,7 +77,7 @@ class KeyCounts:
         """Return the counts of rows with some hashes and event times."""
         buckets, counts = np.unique(bucket_of(hashes, bits), return_counts=True)
         if sample:
-            chosen = (hashes >> _SAMPLE_SHIFT) % np.uint64(sample) == 0
+            chosen = in_sample(bucket_of(hashes, bits), sample)
             short = (hashes[chosen] & _SHORT).astype(np.int64)
             return cls(extent, buckets, counts.astype(np.int64), short, found[chosen])
         return cls(extent, buckets, counts.astype(np.int64), np.empty(0, np.int64), np.empty(0, np.int64))
@@ -128,6 +128,13 @@ class KeyCounts:
             raise SiteError("broken", "the counts are none of the rows that were asked for")
         found = ages + (extent.earliest or 0)
         return cls(extent, np.cumsum(gaps) - 1, counts, hashes & int(_SHORT), found)
+
+
+def in_sample(buckets: Integers, sample: int) -> Flags:
+    """Return of which buckets all rows are told: about one of ``sample``."""
+    mixed = (buckets * _SAMPLE_MIX & int(_SHORT)) >> _SAMPLE_SHIFT
+    found: Flags = mixed % sample == 0
+    return found
 
 
 def _within(values: Integers, least: int, greatest: int) -> bool:

@@ -56,8 +56,8 @@ class Likely:
     """A join of two streams at sites of which only rows that probably match are brought.
 
     The time of stream 1 is from ``back`` before to ``ahead`` after that of stream 0; times above ``ceiling``
-    do not count. A share ``error`` of the results may be missed. There are 2**``bits`` buckets, and one key
-    of ``sample`` is told exactly. ``folder``: where the reader of stream 0 tells that of stream 1 what it has
+    do not count. A share ``error`` of the results may be missed. There are 2**``bits`` buckets, and one of
+    ``sample`` is told exactly. ``folder``: where the reader of stream 0 tells that of stream 1 what it has
     chosen; None where each chooses for itself.
     """
 
@@ -183,7 +183,7 @@ class Chooser:
     def __post_init__(self) -> None:
         told = self.likely
         if told.sample and self.missed is None:
-            self.missed = Missed(told.ahead, told.back, told.hold, told.sample)
+            self.missed = Missed(told.ahead, told.back, told.hold, told.bits, told.sample)
 
     def begin(self, *, latest: bool) -> Reached:
         """Return where a new query begins: at the first rows that are kept, or after the last ones."""
@@ -402,7 +402,7 @@ class Chooser:
 
     def _sampled(self, stream: int, found: KeyCounts) -> None:
         if self.missed is not None:
-            self.missed.add(stream, found.sample_hashes, found.sample_times)
+            self.missed.add(stream, found)
 
 
 def _place(stream: int, each: Came) -> tuple[int, int, int, int]:

@@ -9,8 +9,11 @@ keys: how many such buckets there would be by chance alone follows from how many
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from wjoin.parts.kernels.runs import BoolArray, Int64Array
+
+Floats = npt.NDArray[np.float64]
 
 STAYS = 0.5
 """A bucket that has been chosen stays so until it is worth so much less than the last one that is chosen."""
@@ -41,7 +44,7 @@ def worthwhile(
         found[both] = True
         return found
     a, b = one[both], other[both]
-    results = a.astype(np.float64) * b * _shared(one, other, a, b)
+    results = a.astype(np.float64) * b * same_keys(rows, both)
     worth = results / (a * widths[0] + b * widths[1])
     order = np.argsort(-worth, kind="stable")
     reached = np.cumsum(results[order])
@@ -55,17 +58,20 @@ def worthwhile(
     return found
 
 
-def _shared(one: Int64Array, other: Int64Array, a: Int64Array, b: Int64Array) -> np.ndarray:
-    """Return how likely the rows of both streams in buckets with a and b of them are of the same keys."""
-    kinds, place, there = np.unique(
-        np.minimum(a, _MOST) * (2 * _MOST) + np.minimum(b, _MOST), return_inverse=True, return_counts=True
-    )
+def same_keys(rows: Sequence[Int64Array], buckets: Int64Array) -> Floats:
+    """Return how likely the rows of both streams in some buckets are of the same keys.
+
+    As many buckets as have so many rows of both by chance alone have them so.
+    """
+    one, other = rows
+    a, b = (np.minimum(each[buckets], _MOST) for each in rows)
+    kinds, place, there = np.unique(a * (2 * _MOST) + b, return_inverse=True, return_counts=True)
     by_chance = _having(one, kinds // (2 * _MOST)) * _having(other, kinds % (2 * _MOST)) / len(one)
-    likely: np.ndarray = np.clip(1 - by_chance / there, 0, 1)[place]
+    likely: Floats = np.clip(1 - by_chance / there, 0, 1)[place]
     return likely
 
 
-def _having(rows: Int64Array, counts: Int64Array) -> np.ndarray:
+def _having(rows: Int64Array, counts: Int64Array) -> Floats:
     """Return how many buckets have each of some counts of rows."""
     values, found = np.unique(np.minimum(rows, _MOST), return_counts=True)
     return found[np.searchsorted(values, counts)].astype(np.float64)

@@ -1,21 +1,31 @@
-"""How many results a choice of rows at sites has missed: from the pairs of a share of the keys, told exactly.
+"""How many results a choice of rows at sites has missed, told while it runs.
 
-Keys are in the sample by their hash, whether their rows are brought or not. Of the results of keys that are
-brought none is missed, so what is estimated is the small part that is (a sample of whole clusters: Cochran,
-Sampling Techniques, 1977, section 9.3): its interval is narrow also where few keys have most of the results.
+The counts of both streams by bucket say about how many pairs a bucket has: all pairs of its rows, but for the
+share whose times do not fit, and such as are of two keys by chance. Of a share of the buckets each row is told,
+so that their pairs are known exactly: what the counts say is put right by what they say wrong there (the
+difference estimator: Särndal, Swensson and Wretman, Model Assisted Survey Sampling, 1992, section 6.3). So the
+estimate has no bias, and a narrow interval also where few of the buckets have most of what is missed.
 """
 
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
+from wjoin.executor.sites.likely_choice import same_keys
 from wjoin.parts.kernels.runs import BoolArray, Int64Array
+from wjoin.sites.key_counts import KeyCounts, in_sample
+
+Floats = npt.NDArray[np.float64]
+Rows = tuple[Int64Array, Int64Array]
 
 _SIGMAS = 1.96
 _FEW = 3.0
-"""So many keys with one pair each are missed with 95 % where no pair of the sample is."""
+"""So many buckets with one pair each are missed with 95 % where none of the sample is."""
+
+_POINTS = 8
+"""Times that stand for a range of rows."""
 
 
 @dataclass(frozen=True)
@@ -38,85 +48,131 @@ class Missing:
         return share[0], share[1], share[2]
 
 
-class Missed:
-    """The pairs of sampled keys: with a partner from ``back`` earlier to ``ahead`` later, as of stream 0.
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """Pairs by bucket as of an event time: as the counts have them, and by how much more there are."""
 
-    Rows are held for ``hold`` behind the latest one; one value of ``sample`` is told.
+    seen: int
+    buckets: Int64Array
+    pairs: Floats
+    more: Floats
+
+    def of(self, flags: BoolArray) -> "_Pairs":
+        return _Pairs(self.seen, self.buckets[flags], self.pairs[flags], self.more[flags])
+
+
+class Missed:
+    """The pairs whose rows are not brought: stream 1 from ``back`` before to ``ahead`` after stream 0.
+
+    Rows are held for ``hold`` behind the latest one. There are 2**``bits`` buckets, of which one of
+    ``sample`` is told row by row.
     """
 
-    def __init__(self, ahead: int, back: int, hold: int, sample: int) -> None:
+    def __init__(self, ahead: int, back: int, hold: int, bits: int, sample: int) -> None:
         self._ahead, self._back, self._hold, self._sample = ahead, back, hold, sample
-        empty = np.empty(0, np.int64)
-        self._kept = [(empty, empty), (empty, empty)]
-        self._new = [(empty, empty), (empty, empty)]
-        self._waiting: list[tuple[int, Int64Array, Int64Array]] = []
-        self._gone: Counter[int] = Counter()
-        self.found = 0
+        self._size = 1 << bits
+        self._kept: list[list[KeyCounts]] = [[], []]
+        self._new: list[list[KeyCounts]] = [[], []]
+        self._waiting: list[_Pairs] = []
+        self._pairs, self._more = np.zeros(self._size), np.zeros(self._size)
 
-    def add(self, stream: int, hashes: Int64Array, times: Int64Array) -> None:
-        """Take rows of sampled keys that have come."""
-        known = self._new[stream]
-        self._new[stream] = (np.concatenate([known[0], hashes]), np.concatenate([known[1], times]))
+    def add(self, stream: int, rows: KeyCounts) -> None:
+        """Take rows that have come."""
+        self._new[stream].append(rows)
 
-    def settle(self, brought: BoolArray, seen: int) -> None:
-        """Take which buckets are brought now, and the latest event time.
+    def settle(self, chosen: BoolArray, seen: int) -> None:
+        """Take which buckets are brought from now on, and the latest event time.
 
         Pairs in them are found, also earlier ones; others wait until their rows are held no more.
         """
-        keys, counts = self._pairs()
-        self._waiting.append((seen, keys, counts))
+        self._waiting.append(self._came(seen))
         waiting = []
-        for at, some, pairs in self._waiting:
-            there = brought[some & (len(brought) - 1)]
-            self.found += int(pairs[there].sum())
-            some, pairs = some[~there], pairs[~there]
-            if at < seen - self._hold:
-                for key, count in zip(some.tolist(), pairs.tolist(), strict=True):
-                    self._gone[key] += count
-            elif len(some):
-                waiting.append((at, some, pairs))
+        for each in self._waiting:
+            left = each.of(~chosen[each.buckets])
+            if each.seen < seen - self._hold:
+                np.add.at(self._pairs, left.buckets, left.pairs)
+                np.add.at(self._more, left.buckets, left.more)
+            elif len(left.buckets):
+                waiting.append(left)
         self._waiting = waiting
-        for stream, (hashes, times) in enumerate(self._kept):
-            new = self._new[stream]
-            hashes, times = np.concatenate([hashes, new[0]]), np.concatenate([times, new[1]])
-            fresh = times >= seen - self._hold
-            self._kept[stream] = (hashes[fresh], times[fresh])
-            self._new[stream] = (new[0][:0], new[1][:0])
+        for stream, new in enumerate(self._new):
+            rows = [*self._kept[stream], *new]
+            self._kept[stream] = [each for each in rows if (each.extent.latest or 0) >= seen - self._hold]
+            self._new[stream] = []
 
     @property
     def missing(self) -> Missing:
         """What is missed so far; pairs that wait count as such."""
-        by_key: Mapping[int, int] = Counter(self._gone)
-        for _, keys, counts in self._waiting:
-            for key, count in zip(keys.tolist(), counts.tolist(), strict=True):
-                by_key[key] += count  # type: ignore[index]
-        missed = np.array([*by_key.values()], np.float64)
-        if not len(missed):
-            return Missing(0.0, _FEW * self._sample)
-        variance = self._sample * (self._sample - 1) * float((missed**2).sum())
-        return Missing(self._sample * float(missed.sum()), _SIGMAS * float(np.sqrt(variance)))
+        pairs, more = self._pairs.copy(), self._more.copy()
+        for each in self._waiting:
+            np.add.at(pairs, each.buckets, each.pairs)
+            np.add.at(more, each.buckets, each.more)
+        results = float(pairs.sum()) + self._sample * float(more.sum())
+        variance = self._sample * (self._sample - 1) * float((more**2).sum())
+        spread = _SIGMAS * float(np.sqrt(variance)) if more.any() else _FEW * self._sample
+        return Missing(max(0.0, results), spread)
 
-    def _pairs(self) -> tuple[Int64Array, Int64Array]:
-        """Return the keys of pairs with a new row, each once, and how many they have."""
-        (old, new), (others, fresh) = zip(self._kept, self._new, strict=True)
-        both = _joined(others, fresh)
-        first = _pairs_by_key(new, both, self._back, self._ahead)
-        second = _pairs_by_key(old, fresh, self._back, self._ahead)
-        keys, places = np.unique(np.concatenate([first[0], second[0]]), return_inverse=True)
-        counts = np.zeros(len(keys), np.int64)
-        np.add.at(counts, places, np.concatenate([first[1], second[1]]))
-        return keys, counts
+    def _came(self, seen: int) -> _Pairs:
+        """Return the pairs with a new row."""
+        old, new = ([self._total(each) for each in rows] for rows in (self._kept, self._new))
+        rows = [one + other for one, other in zip(old, new, strict=True)]
+        pairs = (new[0] * rows[1] + old[0] * new[1]).astype(np.float64)
+        buckets = np.flatnonzero(pairs)
+        pairs = pairs[buckets] * self._in_time() * same_keys(rows, buckets)
+        exact = np.zeros(self._size)
+        first = self._sampled(self._new[0], [*self._kept[1], *self._new[1]])
+        second = self._sampled(self._kept[0], self._new[1])
+        for keys, counts in (first, second):
+            np.add.at(exact, keys & (self._size - 1), counts)
+        told = in_sample(buckets, self._sample)
+        return _Pairs(seen, buckets, pairs, np.where(told, exact[buckets] - pairs, 0.0))
+
+    def _total(self, some: Sequence[KeyCounts]) -> Int64Array:
+        found = np.zeros(self._size, np.int64)
+        for each in some:
+            found[each.buckets] += each.counts
+        return found
+
+    def _in_time(self) -> float:
+        """Return the share of the pairs with a new row whose times fit, were they even in each range."""
+        (old, others), (new, fresh) = ([_times(each) for each in rows] for rows in (self._kept, self._new))
+        both = np.concatenate([others[0], fresh[0]]), np.concatenate([others[1], fresh[1]])
+        fit = there = 0.0
+        for left, right in ((new, both), (old, fresh)):
+            apart = right[0][None, :] - left[0][:, None]
+            weights = left[1][:, None] * right[1][None, :]
+            fit += float(weights[(apart >= -self._back) & (apart <= self._ahead)].sum())
+            there += float(weights.sum())
+        return fit / there if there else 0.0
+
+    def _sampled(self, left: Sequence[KeyCounts], right: Sequence[KeyCounts]) -> Rows:
+        sides = [
+            (
+                np.concatenate([np.empty(0, np.int64), *(each.sample_hashes for each in some)]),
+                np.concatenate([np.empty(0, np.int64), *(each.sample_times for each in some)]),
+            )
+            for some in (left, right)
+        ]
+        return pairs_by_key(sides[0], sides[1], self._back, self._ahead)
 
 
-Rows = tuple[Int64Array, Int64Array]
+def _times(some: Sequence[KeyCounts]) -> tuple[Floats, Floats]:
+    """Return times that stand for the rows of some ranges, and for how many rows each does."""
+    places = (np.arange(_POINTS) + 0.5) / _POINTS
+    found = [np.empty(0)]
+    weights = [np.empty(0)]
+    for each in some:
+        if each.extent.earliest is not None and each.extent.latest is not None:
+            found.append(each.extent.earliest + places * (each.extent.latest - each.extent.earliest))
+            weights.append(np.full(_POINTS, each.counts.sum() / _POINTS))
+    return np.concatenate(found), np.concatenate(weights)
 
 
-def _joined(one: Rows, other: Rows) -> Rows:
-    return np.concatenate([one[0], other[0]]), np.concatenate([one[1], other[1]])
+def pairs_by_key(left: Rows, right: Rows, back: int, ahead: int) -> Rows:
+    """Return the keys of left rows with partners, and how many pairs they have.
 
-
-def _pairs_by_key(left: Rows, right: Rows, back: int, ahead: int) -> Rows:
-    """Return the keys of left rows with partners, and how many pairs they have."""
+    Rows are keys and times (int64); a partner is from ``back`` earlier to ``ahead`` later.
+    """
     none = np.empty(0, np.int64)
     if not len(left[0]) or not len(right[0]):
         return none, none
@@ -125,11 +181,10 @@ def _pairs_by_key(left: Rows, right: Rows, back: int, ahead: int) -> Rows:
     # One number tells key and time, so that one search finds both.
     keys, places = np.unique(left[0], return_inverse=True)
     known = np.isin(right[0], keys)
-    wide = 2 * span
-    order = np.sort(np.searchsorted(keys, right[0][known]) * wide + (right[1][known] - least))
-    at = places * wide
+    order = np.sort(np.searchsorted(keys, right[0][known]) * span + (right[1][known] - least))
     times = left[1] - least
-    low, high = np.maximum(times - back, 0), np.minimum(times + ahead, span)
+    low, high = np.maximum(times - back, 0), np.minimum(times + ahead, span - 1)
+    at = places * span
     pairs = np.searchsorted(order, at + high, "right") - np.searchsorted(order, at + low, "left")
     counts = np.zeros(len(keys), np.int64)
     np.add.at(counts, places, np.maximum(pairs, 0))
