@@ -12,7 +12,7 @@ from wjoin.planner.conditions.conjuncts import Filter
 from wjoin.planner.conditions.predicate_calls import ReadCall, Trials
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.cost.semijoin import Shipments
-from wjoin.planner.plan.approximation import Approximation
+from wjoin.planner.plan.approximation import Approximation, LikelyJoin
 from wjoin.planner.plan.physical import PhysicalPlan
 from wjoin.planner.shape.decompose import Decomposition
 from wjoin.planner.shape.join_keys import EqualityClass, TypedEquality
@@ -60,7 +60,8 @@ class Planning:
 
     ``whole`` are the sequences of joins on all that links their streams, ``drafts`` those to plan, ``shapes``
     their plans, ``weighings`` those of them that may be taken. The first of the ``candidates`` is taken, its
-    streams at sites as ``shipments`` say. ``approximate``: what is asked of it if it may lose results.
+    streams at sites as ``shipments`` say. ``approximate``: what is asked of it if it may lose results;
+    ``likely``: the same where all its streams are at sites.
     """
 
     request: Request
@@ -80,6 +81,7 @@ class Planning:
     candidates: tuple[Candidate, ...] = ()
     shipments: tuple[Shipments, ...] = ()
     approximate: Approximation | None = None
+    likely: LikelyJoin | None = None
 
     @property
     def streaming(self) -> bool:

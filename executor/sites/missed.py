@@ -1,10 +1,10 @@
 """How many results a choice of rows at sites has missed, told while it runs.
 
-The counts of both streams by bucket say about how many pairs a bucket has: all pairs of its rows, but for the
-share whose times do not fit, and such as are of two keys by chance. Of a share of the buckets each row is told,
-so that their pairs are known exactly: what the counts say is put right by what they say wrong there (the
-difference estimator: Särndal, Swensson and Wretman, Model Assisted Survey Sampling, 1992, section 6.3). So the
-estimate has no bias, and a narrow interval also where few of the buckets have most of what is missed.
+The counts of both streams by bucket say about how many pairs a bucket has: all pairs of its rows, but for
+the share whose times do not fit, and such as are of two keys by chance. Of a share of the buckets each row is
+told, so that their pairs are known exactly: what the counts say is put right by what they say wrong there
+(the difference estimator: Särndal, Swensson and Wretman, Model Assisted Survey Sampling, 1992, section 6.3).
+So the estimate has no bias, and a narrow interval also where few of the buckets have most of what is missed.
 """
 
 from collections.abc import Sequence

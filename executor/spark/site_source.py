@@ -11,8 +11,9 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
@@ -20,6 +21,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import LongType, StructField, StructType
 
 from wjoin.executor.sites.fetching import client_of
+from wjoin.executor.sites.likely import Chooser, Likely, LikelyRows, Reached
 from wjoin.executor.sites.site_errors import as_declared, told
 from wjoin.executor.sites.stream import numbered
 from wjoin.grammar.errors import WJoinError
@@ -28,11 +30,18 @@ from wjoin.parts.kernels.runs import int64_view
 from wjoin.planner.plan.physical import Shipping
 from wjoin.sites.protocol import ROW, SiteAddress, StreamFacts
 from wjoin.sites.secret_files import checked_token, read_certificate, read_token
+from wjoin.sites.value_filter import ValueFilter
+
+if TYPE_CHECKING:
+    from wjoin.sites.client import SiteClient
 
 PARTITION_ROWS = 100_000
 """Rows that one task reads, unless there would be more than ``MOST_PARTITIONS``."""
 
 MOST_PARTITIONS = 32
+
+PARTNER = "partner."
+"""What stands before the options of the other stream of a join of which only likely rows come."""
 
 _COUNTED = ("rows", "size", "ahead", "furthest", "earliest", "latest")
 
@@ -55,7 +64,8 @@ class SiteOptions:
     where rows are whole always; ``partial``: whether rows come so at first, and ``told`` the file that says
     another way (full or partial) once it is there. ``most_rows``: rows of a micro-batch, None for all.
     ``block_bytes``: about the size of a block. ``extents``: the greatest event time that counts, where no row
-    is read, only how many there are and of which times.
+    is read, only how many there are and of which times. ``likely``: the join of which only rows that probably
+    match come, and which of its streams this is.
     """
 
     addresses: tuple[SiteAddress, ...]
@@ -68,6 +78,7 @@ class SiteOptions:
     latest: bool
     extents: int | None
     block_bytes: int | None
+    likely: tuple[Likely, int] | None = None
 
     @property
     def comes_partially(self) -> bool:
@@ -99,7 +110,16 @@ class SiteOptions:
             latest=given.get("startingoffsets", "earliest").lower() == "latest",
             extents=int(given["extents"]) if "extents" in given else None,
             block_bytes=int(given["blockbytes"]) if "blockbytes" in given else None,
+            likely=_likely(given, folders) if "likely" in given else None,
         )
+
+
+def _likely(given: Mapping[str, str], folders: Sequence[Path] | None) -> tuple[Likely, int]:
+    """Return the join of which only rows that probably match come, and which of its streams is read."""
+    partner = {name.removeprefix(PARTNER): value for name, value in given.items() if name.startswith(PARTNER)}
+    own, other = (site_addresses(each, folders) for each in (given, partner))
+    number = int(given["likelystream"])
+    return Likely.of_json(given["likely"], (other, own) if number else (own, other)), number
 
 
 def site_addresses(given: Mapping[str, str], folders: Sequence[Path] | None) -> tuple[SiteAddress, ...]:
@@ -130,6 +150,16 @@ class SiteRows(InputPartition):
     start: int
     stop: int
     partial: bool
+
+
+@dataclass
+class LikelyPart(InputPartition):
+    """Rows of one site that probably match, for one task."""
+
+    options: SiteOptions
+    rows: LikelyRows
+    column: str
+    high: int
 
 
 class SiteSource(DataSource):
@@ -199,9 +229,17 @@ class SiteReader(_Reading, DataSourceReader):
 class SiteStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads a stream by offsets ``{"sites": [{"lineage": …, "next": …}]}``."""
 
+    @cached_property
+    def _chooser(self) -> Chooser | None:
+        return None if self._options.likely is None else Chooser(*self._options.likely)
+
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 (Spark's name)
         """Return where a new query begins: at the first row that is kept, or after the last one."""
         latest = self._options.latest
+        if self._chooser is not None:
+            with told():
+                self._last = self._chooser.begin(latest=latest).to_json()
+            return self._last
         places = ((each.lineage, each.next if latest else each.first) for each in self._facts())
         self._last = {"sites": [{"lineage": lineage, "next": next} for lineage, next in places]}
         return self._last
@@ -220,8 +258,19 @@ class SiteStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailabl
             most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         if begin is not None and most is not None:
             end = _limited(begin, end, most)
+        if begin is not None and self._chooser is not None:
+            end = self._chosen(begin, end)
         self._last = end
         return end
+
+    def _chosen(self, begin: dict[str, Any], end: dict[str, Any]) -> dict[str, Any]:
+        """Return the end of a micro-batch with what it brings."""
+        if self._chooser is None:
+            raise ValueError("a stream of which all rows come")
+        reached = Reached.of_json(begin)
+        with told():
+            after = self._chooser.after(reached, [each["next"] for each in end["sites"]])
+        return begin if after is reached else after.to_json()
 
     def _now(self, begin: dict[str, Any] | None) -> dict[str, Any]:
         """Return where the sites are now, each with the lineage that the query has begun with."""
@@ -261,6 +310,12 @@ class SiteStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailabl
         """Return the rows between two offsets, in parts."""
         self._check(start["sites"])
         self._last = end
+        if self._chooser is not None:
+            likely = self._chooser.likely
+            column = likely.sides[self._chooser.own].column
+            with told():
+                chosen = [*self._chooser.parts(Reached.of_json(start), Reached.of_json(end))]
+            return [LikelyPart(self._options, each, column, likely.ceiling) for each in chosen]
         found = []
         for site, (first, last) in enumerate(zip(start["sites"], end["sites"], strict=True)):
             if first["lineage"] != last["lineage"]:
@@ -297,21 +352,21 @@ def _parts(options: SiteOptions, site: int, lineage: str, start: int, stop: int)
 
 def read_rows(partition: InputPartition, schema: StructType) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a part in the columns of a schema; those that do not travel are NULL."""
-    if not isinstance(partition, SiteRows):
+    if not isinstance(partition, SiteRows | LikelyPart):
         raise TypeError("a part of another source")
     options = partition.options
-    if options.extents is not None:
+    if isinstance(partition, SiteRows) and options.extents is not None:
         yield _extent(partition, options.extents)
         return
     wanted = arrow_schema(schema)
     own = [name for name in wanted.names if name != ROW]
-    wished = options.early if partition.partial else options.columns
+    partial = isinstance(partition, SiteRows) and partition.partial
+    wished = options.early if partial else options.columns
     travelling = own if wished is None else [name for name in own if name in wished]
-    client = client_of(options.addresses[partition.site], options.block_bytes)
-    for batch in _told(
-        client.rows(options.stream, partition.lineage, partition.start, partition.stop, travelling)
-    ):
-        numbers = numbered(partition.site, int64_view(batch.column(ROW)), partial=partition.partial)
+    site = partition.site if isinstance(partition, SiteRows) else partition.rows.site
+    client = client_of(options.addresses[site], options.block_bytes)
+    for batch in _told(_asked(client, partition, travelling)):
+        numbers = numbered(site, int64_view(batch.column(ROW)), partial=partial)
         columns = [
             pa.array(numbers)
             if field.name == ROW
@@ -321,6 +376,26 @@ def read_rows(partition: InputPartition, schema: StructType) -> Iterator[pa.Reco
             for field in wanted
         ]
         yield pa.RecordBatch.from_arrays(columns, schema=wanted)
+
+
+def _asked(
+    client: "SiteClient", partition: SiteRows | LikelyPart, columns: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    """Return the rows of a part as its site has them."""
+    stream = partition.options.stream
+    if isinstance(partition, SiteRows):
+        return client.rows(stream, partition.lineage, partition.start, partition.stop, columns)
+    rows = partition.rows
+    return client.reduced(
+        stream,
+        rows.lineage,
+        rows.ranges,
+        partition.column,
+        columns,
+        filter=None,
+        keys=ValueFilter.decode(rows.filter),
+        high=partition.high,
+    )
 
 
 def _extent(partition: SiteRows, ceiling: int) -> pa.RecordBatch:

@@ -8,6 +8,7 @@ from wjoin.grammar.hints import APPROXIMATE, ERROR, approximate_goal
 from wjoin.grammar.syntax import SelectBlock
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.choose.choice import Wish, goal_wish, route_wish
+from wjoin.planner.choose.likely import at_sites, with_likely
 from wjoin.planner.plan.approximation import Approximation
 from wjoin.planner.request import Planning
 from wjoin.planner.shape.counted import rows_terms
@@ -29,6 +30,8 @@ def approximated(planning: Planning) -> Planning:
         raise goal.refused(f"{route.name}({route.value}) is exact", "leave one of them out")
     asked = _asked(goal)
     wish = goal if goal is not None else route
+    if wish is not None and at_sites(planning):
+        return with_likely(planning, asked, wish)
     reason = next(_refusals(planning), None)
     if reason is not None and wish is not None:
         if wish.span is None:

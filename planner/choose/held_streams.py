@@ -8,7 +8,7 @@ that have come there. None of its rows is kept in the state.
 from wjoin.planner.catalog import Relation, SiteFacts
 from wjoin.planner.plan.block_columns import quoted, stored_column, time_name
 from wjoin.planner.plan.edges import held_for
-from wjoin.planner.plan.physical import Join, Method, PhysicalPlan, Shipping, StageEdge, StreamScan
+from wjoin.planner.plan.physical import Join, KeyCode, Method, PhysicalPlan, Shipping, StageEdge, StreamScan
 from wjoin.planner.shape.join_keys import EXACT
 
 FEW_VALUES = 256
@@ -87,10 +87,15 @@ def key_column(plan: PhysicalPlan, each: StageEdge) -> str:
     if each.key is None:
         raise ValueError("an input without a key is not held")
     scan = plan.streams[each.key[0]]
-    found = _column(scan, scan.codes[each.key[1]].expressions[0])
+    found = key_column_of(scan, scan.codes[each.key[1]])
     if found is None:
         raise ValueError("an input whose key is no column is not held")
     return found
+
+
+def key_column_of(scan: StreamScan, code: KeyCode) -> str | None:
+    """Return the column in lower case that a key of one expression is, None where it is something else."""
+    return _column(scan, code.expressions[0])
 
 
 def _unread(plan: PhysicalPlan, stream: int, scan: StreamScan, site: SiteFacts) -> str:

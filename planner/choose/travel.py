@@ -7,9 +7,10 @@ from wjoin.planner.catalog import Relation
 from wjoin.planner.choose.choice import wished_shipping
 from wjoin.planner.choose.held_streams import entered, held_refusal
 from wjoin.planner.choose.layouts import LayoutRule
+from wjoin.planner.choose.likely import likely_rows
 from wjoin.planner.choose.plan_candidates import Candidate
 from wjoin.planner.cost.semijoin import Shipments, shipments
-from wjoin.planner.plan.physical import PhysicalPlan, Shipping
+from wjoin.planner.plan.physical import LikelyRows, PhysicalPlan, Shipping
 from wjoin.planner.request import Planning
 from wjoin.planner.shape.shipping import shipped
 
@@ -47,20 +48,27 @@ def travel(planning: Planning) -> Planning:
             found[stream] = found[stream].without_holding()
         entered_by.add(stage)
     ways = {stream: each.chosen for stream, each in found.items()}
+    likely = {}
+    if planning.likely is not None:
+        likely = {each: likely_rows(planning, plan, each, relations[each], model) for each in remote}
+        found = {stream: each.likely(likely[stream]) for stream, each in found.items()}
+        ways = dict.fromkeys(remote, Shipping.LIKELY)
     return replace(
         planning,
-        candidates=tuple(_travelling(planning, each, ways) for each in planning.candidates),
+        candidates=tuple(_travelling(planning, each, ways, likely) for each in planning.candidates),
         shipments=tuple(found.values()),
     )
 
 
-def _travelling(planning: Planning, each: Candidate, ways: Mapping[int, Shipping]) -> Candidate:
+def _travelling(
+    planning: Planning, each: Candidate, ways: Mapping[int, Shipping], likely: Mapping[int, LikelyRows]
+) -> Candidate:
     """Return a candidate with the ways that streams travel: a held one changes the costs of its layout."""
     taken = planning.candidates[0]
     if Shipping.HELD in ways.values() and each.layout == taken.layout:
         model = planning.weighings[each.shape].model
         each = replace(each, estimated=model.estimate(shipped(each.plan, ways)))
-    return replace(each, plan=shipped(each.plan, ways)) if each.lost == "" else each
+    return replace(each, plan=shipped(each.plan, ways, likely)) if each.lost == "" else each
 
 
 def _refused(plan: PhysicalPlan, stream: int, relation: Relation, layouts: LayoutRule) -> dict[Shipping, str]:

@@ -15,7 +15,7 @@ from wjoin.planner.cost.measurement import stage_name
 from wjoin.planner.cost.model import CostModel
 from wjoin.planner.cost.stage_estimates import InputEstimate, StageEstimate
 from wjoin.planner.cost.stream_statistics import StreamStatistics, units_per_second
-from wjoin.planner.plan.physical import Join, PhysicalPlan, Shipping, Stage
+from wjoin.planner.plan.physical import Join, LikelyRows, PhysicalPlan, Shipping, Stage
 
 NUMBER_BYTES = 1.0
 """The number of a row, which travels with it: numbers that follow each other are packed well."""
@@ -25,6 +25,9 @@ REQUEST_BYTES = 4.0
 
 KEY_BYTES = 8.0
 """A value of the key in a request."""
+
+COUNT_BYTES = 1.0
+"""What a row takes in the counts of join values by hash."""
 
 CALL_BYTES = 900.0
 """What a call takes besides: what is asked for, the schema of the answer, what frames both."""
@@ -182,6 +185,18 @@ class Shipments:
     def keeps_up(self) -> bool:
         """Whether its link needs no more than a second for what comes in one, by the chosen way."""
         return self.ways[0].seconds <= 1
+
+    def likely(self, rows: LikelyRows) -> "Shipments":
+        """Return the ways with that of bringing rows that probably match as the first one.
+
+        Counts of all rows travel, and the buckets that are brought. Rows that match are few or many; which of
+        them are worth it is known only as they come.
+        """
+        shipped = self.shipped
+        matched = min(1.0, self.matched.value) * (1 - rows.error)
+        size = shipped.rate * (COUNT_BYTES + matched * (NUMBER_BYTES + shipped.early + shipped.late))
+        way = shipped.shipment(Shipping.LIKELY, size, 3 * shipped.batches)
+        return replace(self, ways=(way, *self.ways), wished=True)
 
     def without_holding(self) -> "Shipments":
         """Return the ways without that of holding its rows."""

@@ -118,6 +118,7 @@ def _shipment(planned: PlannedSelect, each: Shipments) -> doc.ShipmentEntry:
     words = {
         Shipping.FULL: "whole rows" if late else f"{', '.join(early)} of every row",
         Shipping.PARTIAL: f"{', '.join(early)} of every row, {', '.join(late)} only of rows in results",
+        Shipping.LIKELY: "whole rows, only those that probably match; others wait at the site",
         Shipping.HELD: "whole rows, only those whose key is in the other windows; not stored in the state",
     }
     return doc.ShipmentEntry(

@@ -1,6 +1,9 @@
 """What is asked of an approximate join (DFT joins), and how large its summaries are."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from wjoin.grammar.spans import Span
 
 SIZE = 4096
 """Bytes of what a node tells of a window, where nothing says more."""
@@ -28,3 +31,17 @@ class Approximation:
         if self.error is not None:
             return f"error = {self.error:g}"
         return "" if self.messages is None else f"messages = {self.messages:g}"
+
+
+@dataclass(frozen=True)
+class LikelyJoin:
+    """An approximate join of streams at sites, which may miss a share of the results of ``error``.
+
+    Rows that do not come are held for ``hold`` behind the latest row of their stream; ``delays`` are those
+    that are declared, by stream; ``span``: where it is asked for, None for a setting.
+    """
+
+    error: float
+    hold: int
+    delays: Mapping[int, int]
+    span: Span | None

@@ -51,12 +51,14 @@ class Shipping(Enum):
 
     PARTIAL: the columns that the join reads; the others of those rows that are in results come when these
     leave the stages (Semijoin streams, section 4.2). HELD: no row comes but those that a stage asks for,
-    by the keys of what they meet there (``planner.choose.held_streams``).
+    by the keys of what they meet there (``planner.choose.held_streams``). LIKELY: rows come whole where they
+    probably match, in a join that may lose results (``planner.choose.likely``).
     """
 
     FULL = "full"
     PARTIAL = "partial"
     HELD = "held"
+    LIKELY = "likely"
 
 
 class Method(Enum):
@@ -96,18 +98,36 @@ class KeyCode:
 
 
 @dataclass(frozen=True)
+class LikelyRows:
+    """Which rows of a stream at sites come: as many as miss a share of the results of ``error``, about.
+
+    Others are held there for ``hold`` behind the latest row; ``delay`` is the declared one of the stream.
+    Rows are weighed by 2**``bits`` buckets of hashes of the key ``column``, in lower case; one of them has
+    ``width`` bytes on the way.
+    """
+
+    error: float
+    hold: int
+    delay: int
+    column: str
+    bits: int
+    width: float
+
+
+@dataclass(frozen=True)
 class SiteScan:
     """How a stream travels from its site.
 
     ``number`` is the scan column with the number that a row has there: its complement where the row came
     partially. ``late`` are the scan columns that such a row lacks, and that only results need; ``early`` the
-    names of the relation's columns that are read before.
+    names of the relation's columns that are read before. ``likely``: which rows come, None for all.
     """
 
     number: int
     late: tuple[int, ...]
     early: tuple[str, ...]
     shipping: Shipping = Shipping.FULL
+    likely: LikelyRows | None = None
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from wjoin.grammar.tokens import names_in
 from wjoin.planner.catalog import Relation
 from wjoin.planner.plan.block_columns import quoted, stored_column
 from wjoin.planner.plan.edges import operands
-from wjoin.planner.plan.physical import PhysicalPlan, ScanColumn, Shipping, SiteScan, StreamScan
+from wjoin.planner.plan.physical import LikelyRows, PhysicalPlan, ScanColumn, Shipping, SiteScan, StreamScan
 
 
 def with_sites(plan: PhysicalPlan, relations: Sequence[Relation]) -> PhysicalPlan:
@@ -28,15 +28,21 @@ def with_sites(plan: PhysicalPlan, relations: Sequence[Relation]) -> PhysicalPla
     return replace(plan, streams=tuple(scans))
 
 
-def shipped(plan: PhysicalPlan, ways: Mapping[int, Shipping]) -> PhysicalPlan:
-    """Return a plan whose streams travel in the given ways, by the numbers of those at sites."""
+def shipped(
+    plan: PhysicalPlan, ways: Mapping[int, Shipping], likely: Mapping[int, LikelyRows] | None = None
+) -> PhysicalPlan:
+    """Return a plan whose streams travel in the given ways, by the numbers of those at sites.
+
+    ``likely``: of those of which only such rows come, which these are.
+    """
     if not ways:
         return plan
     scans = list(plan.streams)
     for stream, way in ways.items():
         scan = scans[stream]
         if scan.site is not None:
-            scans[stream] = replace(scan, site=replace(scan.site, shipping=way))
+            rows = (likely or {}).get(stream)
+            scans[stream] = replace(scan, site=replace(scan.site, shipping=way, likely=rows))
     return replace(plan, streams=tuple(scans))
 
 

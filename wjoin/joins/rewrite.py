@@ -64,8 +64,8 @@ from wjoin.queries.compiled import remember
 from wjoin.settings.options import require_operator, require_streaming
 from wjoin.sources.catalog import StreamDeclaration
 from wjoin.sources.site_leases import AtSites, keep_rows
-from wjoin.sources.site_streams import held_at, read_as
-from wjoin.sources.site_ways import Revising, way_file
+from wjoin.sources.site_streams import held_at, likely_options, read_as
+from wjoin.sources.site_ways import Revising, likely_folder, way_file
 from wjoin.spark.cluster import lasting_cores, weighed_with
 from wjoin.spark.spark_failures import UNREAD, first_line, located, never_ends
 
@@ -425,7 +425,7 @@ class Rewriting:
         counting = Counting(meter=Meter() if self.metered else None)
         free = {each.stream for each in planned.shipments if each.revisable}
         ways = {stream: way_file(f"{counting.query}-{stream}") for stream in free}
-        sites, held = self._read_from_sites(planned, sources, ways, frames)
+        sites, held = self._read_from_sites(planned, sources, ways, frames, str(counting.query))
         kind = planned.physical.time_kind
         names = invented_names(self.text, block, planned.outputs, frames, kind, self._run)
         edits = tuple(sorted([*planned.edits, *names]))
@@ -455,10 +455,12 @@ class Rewriting:
         sources: Sequence[FromSource],
         ways: Mapping[int, Path],
         inputs: list[DataFrame],
+        place: str,
     ) -> tuple[dict[int, SiteStream], dict[int, HeldStream]]:
         """Have the streams at sites read as a plan wants them, in the place of ``inputs``; return them."""
         sites: dict[int, SiteStream] = {}
         held: dict[int, HeldStream] = {}
+        likely = self._likely_options(planned, sources, place)
         for number, stream in enumerate(planned.physical.streams):
             declared = sources[number].declared
             if stream.site is None or declared is None or not declared.site or not declared.statement:
@@ -468,8 +470,24 @@ class Rewriting:
                 held[number] = held_at(self._spark, declared.site, planned.physical.time_kind)
             else:
                 told = ways.get(number)
-                inputs[number] = read_as(self._spark, declared.site, declared.statement, stream, told)
+                more = likely.get(number, {})
+                inputs[number] = read_as(self._spark, declared.site, declared.statement, stream, told, more)
         return sites, held
+
+    def _likely_options(
+        self, planned: PlannedSelect, sources: Sequence[FromSource], place: str
+    ) -> dict[int, dict[str, str]]:
+        """Return the options of streams of which only rows come that probably match, by their numbers."""
+        found = {
+            number: declared.site
+            for number, stream in enumerate(planned.physical.streams)
+            if stream.site is not None and stream.site.likely is not None
+            if (declared := sources[number].declared) is not None and declared.site is not None
+        }
+        if not found:
+            return {}
+        folder = likely_folder(f"{place}-likely")
+        return {each: likely_options(planned.physical, each, found, folder) for each in found}
 
     def _source(self, block: SelectBlock, item: FromItem) -> FromSource:
         """Return a FROM item with its rows and all that is known of it."""

@@ -9,8 +9,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from wjoin.executor.sites.likely import Likely, LikelySide
 from wjoin.executor.sites.stream import SiteStream
-from wjoin.executor.spark.site_source import SiteSource, site_addresses
+from wjoin.executor.spark.site_source import PARTNER, SiteSource, site_addresses
 from wjoin.executor.spark.stages import HeldStream
 from wjoin.executor.spark.warm import served
 from wjoin.grammar.errors import WJoinError, WJoinWarning
@@ -24,7 +25,7 @@ from wjoin.planner.cost.semijoin import Shipments
 from wjoin.planner.cost.stream_statistics import type_width
 from wjoin.planner.figures import figure, seconds, size
 from wjoin.planner.plan.ahead import greatest_time
-from wjoin.planner.plan.physical import Shipping, StreamScan, TimeKind
+from wjoin.planner.plan.physical import PhysicalPlan, Shipping, StreamScan, TimeKind
 from wjoin.sites.block_size import block_bytes
 from wjoin.sites.failures import SiteError
 from wjoin.sites.protocol import ROW, MeasuredLink, SiteAddress, StreamFacts
@@ -36,6 +37,9 @@ from wjoin.spark.engine import at_work
 
 DECLARING_SECONDS = 10.0
 """How long a site may be out of reach when a stream is declared, or a statement planned."""
+
+SAMPLE = 32
+"""Of so many buckets of hashes one is told row by row: what becomes of it tells what a choice misses."""
 
 _OURS = ("latency", "bandwidth")
 
@@ -243,12 +247,50 @@ def _weighted(
     }
 
 
+def likely_options(
+    plan: PhysicalPlan, stream: int, sites: Mapping[int, StreamAtSites], folder: Path
+) -> dict[str, str]:
+    """Return the options by which of a stream only those rows come that probably match.
+
+    ``sites``: where both streams of the join are; ``folder``: where their readers tell what they choose.
+    """
+    one, other = sorted(sites)
+    sides = []
+    for number in (one, other):
+        site, scan = sites[number], plan.streams[number].site
+        if scan is None or scan.likely is None:
+            raise ValueError("a join that brings all rows")
+        names = {name.lower(): name for name in site.columns}
+        column = names[scan.likely.column]
+        sides.append(LikelySide((), site.stream.stream, column, scan.likely.delay, scan.likely.width))
+    ahead, back = plan.windows.between(one, other), plan.windows.between(other, one)
+    scan = plan.streams[stream].site
+    if ahead is None or back is None or scan is None or scan.likely is None:
+        raise ValueError("a join without a window")
+    ceiling = greatest_time(plan.time_kind)
+    likely = Likely(
+        (sides[0], sides[1]), ahead, back, ceiling, scan.likely.error, scan.likely.bits, SAMPLE, str(folder)
+    )
+    partner = sites[other if stream == one else one]
+    return {
+        "likely": likely.to_json(),
+        "likelyStream": str(int(stream == other)),
+        **{f"{PARTNER}{name}": value for name, value in partner.options.items()},
+    }
+
+
 def read_as(
-    spark: SparkSession, site: StreamAtSites, statement: CreateStream, scan: StreamScan, told: Path | None
+    spark: SparkSession,
+    site: StreamAtSites,
+    statement: CreateStream,
+    scan: StreamScan,
+    told: Path | None,
+    more: Mapping[str, str],
 ) -> DataFrame:
     """Return a stream as a plan reads it: the columns that shall travel, and the number of each row.
 
-    ``told``: the file that says another way to travel while a query runs, None where there is none.
+    ``told``: the file that says another way to travel while a query runs, None where there is none;
+    ``more``: other options of the source.
     """
     if scan.site is None:
         raise ValueError("a plan that does not read the stream from its site")
@@ -262,6 +304,7 @@ def read_as(
         "partial": str(partial).lower(),
         "blockBytes": str(block_bytes(MeasuredLink(site.latency.value, site.bandwidth.value))),
         **({} if told is None else {"told": str(told)}),
+        **more,
     }
     return opened(spark, statement, options, numbered=True)
 

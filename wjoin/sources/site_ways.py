@@ -30,6 +30,13 @@ def way_file(place: str) -> Path:
     return Path(_folder().name) / place
 
 
+def likely_folder(place: str) -> Path:
+    """Return a new folder in which the readers of two streams tell which of their rows probably match."""
+    folder = Path(_folder().name) / place
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
 @cache
 def _folder() -> "tempfile.TemporaryDirectory[str]":
     return tempfile.TemporaryDirectory(prefix="wjoin-ways-")

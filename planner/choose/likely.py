@@ -1,0 +1,90 @@
+"""Approximate joins of two streams at sites: of each only those rows are brought that probably match.
+
+The rows that come are joined exactly. Others stay at their sites, and may come later: with older event times
+than rows before them, so that a stream's delay is longer by how long its rows are held.
+"""
+
+import math
+from dataclasses import replace
+
+from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.spans import Span
+from wjoin.planner.catalog import Relation
+from wjoin.planner.choose.choice import Wish
+from wjoin.planner.choose.held_streams import entered, key_column_of
+from wjoin.planner.cost.model import CostModel
+from wjoin.planner.plan.approximation import Approximation, LikelyJoin
+from wjoin.planner.plan.physical import Join, LikelyRows, Method, PhysicalPlan
+from wjoin.planner.request import Planning
+from wjoin.planner.shape.join_keys import EXACT
+
+LEAST_BITS, MOST_BITS = 12, 22
+BUCKETS_A_ROW = 16
+"""Buckets for each row that a window has: by chance alone one of so many rows seems to have a partner."""
+
+_EXACTLY = "leave APPROXIMATE out"
+
+
+def at_sites(planning: Planning) -> bool:
+    """Return whether all streams of a join are at sites."""
+    relations = planning.request.relations
+    staged = [each for each in range(len(relations)) if each not in planning.static]
+    return bool(staged) and all(relations[each].site is not None for each in staged)
+
+
+def with_likely(planning: Planning, asked: Approximation, wish: Wish) -> Planning:
+    """Return a planning whose streams bring only rows that probably match.
+
+    Raises WJoinError WJ505 for what such a join cannot have.
+    """
+    staged = [each for each in range(len(planning.graph.names)) if each not in planning.static]
+    if asked.error is None:
+        raise refused(wish.span, "over sites asks for a share of results", "write APPROXIMATE(error = 0.1)")
+    if len(staged) != 2 or planning.bound.tree.joins:
+        raise refused(wish.span, "over sites is an inner join of two streams", _EXACTLY)
+    windows = planning.graph.windows
+    one, other = staged
+    ahead, back = windows.between(one, other), windows.between(other, one)
+    if ahead is None or back is None:
+        raise refused(wish.span, "over sites has a window in both directions", "bound it on both sides")
+    times = list(planning.bound.times)
+    delays = {each: time.delay for each in staged if (time := times[each]) is not None}
+    hold = 2 * max(ahead, back, 0) + max(delays.values())
+    for each in staged:
+        if (time := times[each]) is not None:
+            times[each] = replace(time, delay=time.delay + hold)
+    bound = replace(planning.bound, times=tuple(times))
+    return replace(planning, bound=bound, likely=LikelyJoin(asked.error, hold, delays, wish.span))
+
+
+def likely_rows(
+    planning: Planning, plan: PhysicalPlan, stream: int, relation: Relation, model: CostModel
+) -> LikelyRows:
+    """Return how a stream brings only rows that probably match. Raises WJoinError WJ505 where it cannot."""
+    if planning.likely is None:
+        raise ValueError("a join that is exact")
+    asked, span = planning.likely, planning.likely.span
+    scan, alias = plan.streams[stream], plan.streams[stream].alias
+    stage, place = entered(plan, stream)
+    joined = plan.stages[stage]
+    if plan.method is not Method.MULTIWAY or not isinstance(joined, Join) or len(plan.stages) != 1:
+        raise refused(span, "over sites is made by wjoin in one stage", _EXACTLY)
+    if scan.late or scan.ahead is not None or plan.clocked or plan.watermarked or plan.counted:
+        raise refused(span, f"over sites judges the rows of {alias} by event time alone", _EXACTLY)
+    if scan.site is None or relation.site is None or not relation.site.dated_by(scan.event_time):
+        raise refused(span, f"over sites reads the event time of {alias} as its site does", _EXACTLY)
+    key = joined.inputs[place].key
+    code = None if key is None else scan.codes[key[1]]
+    column = None if code is None or len(code.expressions) != 1 else key_column_of(scan, code)
+    if code is None or column not in relation.site.plain or code.types[0] not in (*EXACT, "string"):
+        raise refused(span, f"over sites needs a key of {alias} that is one column at its site", _EXACTLY)
+    rows = max(model.statistics[each].rate.value for each in plan.staged) * asked.hold
+    bits = min(MOST_BITS, max(LEAST_BITS, math.ceil(math.log2(max(1.0, BUCKETS_A_ROW * rows)))))
+    late = [str(scan.columns[number].output) for number in scan.site.late]
+    width = sum(relation.site.widths.get(each.lower(), 0.0) for each in (*scan.site.early, *late))
+    return LikelyRows(asked.error, asked.hold, asked.delays[stream], column, bits, max(width, 1.0))
+
+
+def refused(span: Span | None, why: str, remedy: str) -> WJoinError:
+    """Return the error of what an approximate join over sites cannot have."""
+    return WJoinError("WJ505", f"an approximate join {why}", span=span, help=remedy)
