@@ -37,7 +37,12 @@ COUNTED_ROWS = 50_000
 CHOICE, REPORT = "choice", "missed.json"
 """What one stream's reader writes for the other's: the buckets, and what they miss."""
 
+MOST_MISSED = 0.95
+"""The share of results that a choice misses at the most, however few have been missed so far."""
+
 _NEVER = -1
+_STEP, _ALLOWED = (0.7, 1.1), (0.1, 1.5)
+"""By how much the error that is aimed at changes with a micro-batch, and how far."""
 
 
 @dataclass(frozen=True)
@@ -183,6 +188,7 @@ class Chooser:
     _lineages: dict[tuple[int, int], str] = field(default_factory=dict)
     missed: Missed | None = None
     late: int = 0
+    _allowed: float = 1.0
 
     def __post_init__(self) -> None:
         told = self.likely
@@ -324,7 +330,8 @@ class Chooser:
                 found = self._counted(stream, each)
                 rows[stream][found.buckets] += found.counts
         widths = [each.width for each in self.likely.sides]
-        return worthwhile(rows, widths, self.likely.error, chosen)
+        error = min(self._allowed * self.likely.error, MOST_MISSED)
+        return worthwhile(rows, widths, error, chosen)
 
     def _other(self, seen: int | None) -> list[Came]:
         """Return the ranges of the other stream that rows up to ``seen`` of this one may meet."""
@@ -397,16 +404,28 @@ class Chooser:
         """Tell the other stream's reader what is chosen, and who asks what that misses."""
         if self.missed is not None and seen is not None:
             self.missed.settle(chosen, seen)
+            self._allowed = allowed(self._allowed, self.likely.error, self.missed)
         if self.likely.folder is None or self.own != 0:
             return
         _written(Path(self.likely.folder) / CHOICE, np.packbits(chosen).tobytes())
         if self.missed is not None:
-            told = {**self.missed.missing.__dict__, "late": self.late}
+            told = {**self.missed.missing.__dict__, "found": self.missed.found, "late": self.late}
             _written(Path(self.likely.folder) / REPORT, json.dumps(told).encode())
 
     def _sampled(self, stream: int, found: KeyCounts) -> None:
         if self.missed is not None:
             self.missed.add(stream, found)
+
+
+def allowed(before: float, error: float, missed: Missed) -> float:
+    """Return what share of the wished error the next choice aims at, by what the choices so far have missed.
+
+    The counts know of no times: of a bucket that seems to have many results few may be in the window.
+    """
+    share = missed.missing.error(missed.found)[0]
+    if share <= 0:
+        return before
+    return float(np.clip(before * np.clip(error / share, *_STEP), *_ALLOWED))
 
 
 def _place(stream: int, each: Came) -> tuple[int, int, int, int]:

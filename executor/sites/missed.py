@@ -65,7 +65,7 @@ class Missed:
     """The pairs whose rows are not brought: stream 1 from ``back`` before to ``ahead`` after stream 0.
 
     Rows are held for ``hold`` behind the latest one. There are 2**``bits`` buckets, of which one of
-    ``sample`` is told row by row.
+    ``sample`` is told row by row. ``found``: results that are there, as the counts have them.
     """
 
     def __init__(self, ahead: int, back: int, hold: int, bits: int, sample: int) -> None:
@@ -74,6 +74,7 @@ class Missed:
         self._kept: list[list[KeyCounts]] = [[], []]
         self._new: list[list[KeyCounts]] = [[], []]
         self._waiting: list[_Pairs] = []
+        self.found = 0.0
         self._pairs, self._more = np.zeros(self._size), np.zeros(self._size)
 
     def add(self, stream: int, rows: KeyCounts) -> None:
@@ -88,7 +89,9 @@ class Missed:
         self._waiting.append(self._came(seen))
         waiting = []
         for each in self._waiting:
-            left = each.of(~chosen[each.buckets])
+            there = chosen[each.buckets]
+            self.found += float(each.pairs[there].sum())
+            left = each.of(~there)
             if each.seen < seen - self._hold:
                 np.add.at(self._pairs, left.buckets, left.pairs)
                 np.add.at(self._more, left.buckets, left.more)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.flight as flight
 import pytest
@@ -37,6 +38,7 @@ from tests.web.shown import asked, batches, known
 from wjoin.sites.client import SiteClient
 from wjoin.sites.failures import unpacked
 from wjoin.sites.held import ExtentAsked, HeldRange, Wanted, encode_wanted
+from wjoin.sites.key_counts import CountsAsked
 from wjoin.sites.protocol import RowsRequest, encode_request
 from wjoin.sites.value_filter import ValueFilter
 from wjoin.testing.waiting import free_ports
@@ -47,6 +49,8 @@ pytestmark = [pytest.mark.thorough, pytest.mark.slow]
 
 JAVA_GROWS = 1_000_000_000
 """Bytes that Spark's process takes more at the most: a heap of 2 GB grows before it is collected."""
+
+BUCKETS = ValueFilter.of_buckets(np.arange(0, 3000, 3), 12, "number")
 
 KNOWN = ("broken", "schema", "lineage", "limit", "gone", "filter", "busy")
 
@@ -64,7 +68,8 @@ def tickets(lineage: str) -> list[bytes]:
     """Return a good request of each kind."""
     columns = ("id", "name")
     wanted = Wanted("id", (HeldRange(0, 500), HeldRange(600, 700, 5)))
-    held = (encode_wanted(wanted, ValueFilter.of(pa.array(each)).encode()) for each in ([1, 2, 3], ["row 1"]))
+    filters = [*(ValueFilter.of(pa.array(each)) for each in ([1, 2, 3], ["row 1"])), BUCKETS]
+    held = (encode_wanted(wanted, each.encode()) for each in filters)
     return [
         encode_request(RowsRequest("rows", "a", lineage, columns, 0, 1000)),
         encode_request(RowsRequest("full", "a", lineage, columns), b"4" + bytes(8) + bytes(400)),
@@ -77,8 +82,10 @@ def actions(lineage: str) -> list[tuple[str, bytes]]:
     """Return a good action of each kind."""
     told = {"stream": "a", "lineage": lineage, "name": "q", "read": 5, "floor": None}
     filters = [ValueFilter.of(pa.array(values)) for values in ([1, 2, 9], ["a", "bc"], range(5000))]
+    filters.append(BUCKETS)
     plain = [("describe", {"stream": "a"}), ("next", {"stream": "a"}), ("consumer", told), ("status", {})]
     plain.append(("extent", asdict(ExtentAsked("a", lineage, 0, 1000, 5, 7))))
+    plain.append(("counts", asdict(CountsAsked("a", lineage, "id", 0, 1000, 1 << 60, 7, 12, 4))))
     texts = [(kind, json.dumps(given).encode()) for kind, given in [*plain, ("release", {"name": "q"})]]
     return [*texts, *(("filter", each.encode()) for each in filters)]
 

@@ -1,0 +1,157 @@
+"""Which rows of two streams at sites are brought: none twice, and it is known what is missed."""
+
+import json
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.sites.processes import BEGIN, Process, Sites, put, wait_for_rows
+from tests.tiers import examples
+from wjoin.executor.sites.likely import MOST_RANGES, Chooser, Likely, LikelySide, Reached
+from wjoin.executor.sites.likely_choice import worthwhile
+from wjoin.executor.sites.missed import Missed, pairs_by_key
+from wjoin.sites.held import Extent
+from wjoin.sites.key_counts import KeyCounts
+from wjoin.sites.key_index import column_hashes
+from wjoin.sites.protocol import SiteAddress
+from wjoin.sites.value_filter import ValueFilter
+
+SECOND = 1_000_000
+CEILING = 1 << 62
+
+some_rows = st.lists(st.integers(0, 30), min_size=64, max_size=64).map(np.array)
+
+
+@settings(max_examples=examples(200))
+@given(some_rows, some_rows, st.floats(0, 0.9))
+def test_the_worthiest_buckets_are_taken_until_enough_results_are_there(one, other, error):
+    none = np.zeros(64, np.bool_)
+    found = worthwhile((one, other), (1, 3), error, none)
+    both = (one > 0) & (other > 0)
+    assert not (found & ~both).any()
+    assert found.any() == both.any()
+    if error == 0:
+        assert (found == both).all()
+    more = worthwhile((one, other), (1, 3), error / 2, none)
+    assert not (found & ~more).any()
+    assert not (found & ~worthwhile((one, other), (1, 3), error, found)).any()
+
+
+def keyed(random: np.random.Generator, rows: int, skew: float, second: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return keys and times of a second of rows: a key is the more frequent the smaller it is."""
+    weights = np.arange(1, 2001) ** -skew
+    keys = np.searchsorted(np.cumsum(weights) / weights.sum(), random.random(rows))
+    return keys, BEGIN + second * SECOND + np.sort(random.integers(0, SECOND, rows))
+
+
+@pytest.mark.parametrize("skew", [0.0, 1.0])
+def test_what_is_missed_is_inside_of_the_interval(skew):
+    """In 95 % of runs, more or less; what is brought are the buckets of the more frequent keys."""
+    inside, shares = 0, []
+    for seed in range(30):
+        random = np.random.default_rng([seed, 7])
+        sampled, exact, all_missed = (Missed(SECOND, SECOND, 4 * SECOND, 12, each) for each in (8, 1, 1))
+        rows: list[list[tuple[np.ndarray, np.ndarray]]] = [[], []]
+        counts = np.zeros(1 << 12, np.int64)
+        for second in range(6):
+            for stream in (0, 1):
+                keys, times = keyed(random, 400, skew, second)
+                hashes = column_hashes(pa.array(keys))
+                extent = Extent(400, 1, 0, None, int(times.min()), int(times.max()), 0)
+                for each, sample in ((sampled, 8), (exact, 1), (all_missed, 1)):
+                    each.add(stream, found := KeyCounts.of(hashes, times, 12, sample, extent))
+                counts[found.buckets] += found.counts
+                rows[stream].append((hashes.view(np.int64) & 0xFFFFFFFF, times))
+            brought = counts > np.quantile(counts[counts > 0], 0.95)
+            for each in (sampled, exact):
+                each.settle(brought, BEGIN + (second + 1) * SECOND)
+            all_missed.settle(np.zeros(1 << 12, np.bool_), BEGIN + (second + 1) * SECOND)
+        sides = [tuple(map(np.concatenate, zip(*each, strict=True))) for each in rows]
+        pairs = pairs_by_key(sides[0], sides[1], SECOND, SECOND)[1].sum()
+        assert (round(all_missed.missing.results), all_missed.missing.spread) == (pairs, 0)
+        true = exact.missing.results / pairs
+        share, low, high = sampled.missing.error(pairs - exact.missing.results)
+        inside += low <= true <= high
+        shares.append((share, true))
+    assert inside >= 26
+    told, true = np.mean(shares, axis=0)
+    assert told == pytest.approx(true, rel=0.2)
+
+
+def started(sites: Sites, number: int) -> Process:
+    streams = ""
+    for name in ("r", "s"):
+        folder = sites.folder / f"{name}{number}"
+        folder.mkdir(parents=True)
+        streams += f'[streams.{name}]\nsource = "{folder}"\ntime = "ts"\nkey = ["k"]\npoll = "20 ms"\n'
+        streams += 'window = "1 hour"\n'
+    return sites.start(streams, head=f'data = "{sites.folder}/data{number}"')
+
+
+def brought(choosers: Sequence[Chooser], own: int, begin: Reached, end: Reached) -> list[tuple]:
+    """Return what a micro-batch brings: site, number, key and time of each row."""
+    found = []
+    side = choosers[own].likely.sides[own]
+    for part in choosers[own].parts(begin, end):
+        from wjoin.executor.sites.fetching import client_of
+
+        filter = ValueFilter.decode(part.filter)
+        asked = (side.stream, part.lineage, part.ranges, "k", ["k", "ts"])
+        client = client_of(side.sites[part.site])
+        for block in client.reduced(*asked, filter=None, keys=filter, high=CEILING):
+            numbers, keys = block.column(0).to_pylist(), block.column("k").to_pylist()
+            times = block.column("ts").cast(pa.int64()).to_pylist()
+            found += [(part.site, *row) for row in zip(numbers, keys, times, strict=True)]
+    return found
+
+
+@pytest.mark.parametrize("error", [0.0, 0.1])
+@pytest.mark.parametrize("alone", [False, True], ids=["together", "alone"])
+def test_no_row_comes_twice_and_what_probably_matches_comes_in_time(
+    sites: Sites, error: float, alone: bool
+) -> None:
+    """Readers of both streams begin anew with every third micro-batch, from what a checkpoint has."""
+    random = np.random.default_rng(4)
+    running = [started(sites, number) for number in range(2)]
+    addresses = tuple(SiteAddress(each.url) for each in running)
+    one, other = (LikelySide(addresses, name, "k", 0, 20.0) for name in ("r", "s"))
+    folder = sites.folder / "told"
+    folder.mkdir()
+    likely = Likely((one, other), SECOND, SECOND, CEILING, error, 12, 8, None if alone else str(folder))
+    choosers = [Chooser(likely, 0), Chooser(likely, 1)]
+    places: list[Reached | None] = [None, None]
+    came: list[list[tuple]] = [[], []]
+    rows: list[list[tuple]] = [[], []]
+    for batch in range(MOST_RANGES // 2 + 6):
+        for number, site in enumerate(running):
+            for own, name in enumerate(("r", "s")):
+                keys, times = keyed(random, 60, 1.0, batch)
+                table = pa.table({"k": keys, "ts": pa.array(times, pa.timestamp("us", "UTC"))})
+                put(table, sites.folder / f"{name}{number}" / f"{batch:03}.parquet")
+                wait_for_rows(site.client(), name, 60 * (batch + 1))
+                rows[own] += zip(keys.tolist(), times.tolist(), strict=True)
+        if batch % 3 == 2:
+            choosers = [Chooser(likely, 0), Chooser(likely, 1)]
+        for own in (0, 1, 0, 1):
+            begin = places[own] or choosers[own].begin(latest=False)
+            ends = [60 * (batch + 1)] * 2
+            end = choosers[own].after(begin, ends)
+            if end is not begin:
+                end = Reached.of_json(json.loads(json.dumps(end.to_json())))
+                came[own] += brought(choosers, own, begin, end)
+            places[own] = end
+    for each in came:
+        assert len({row[:2] for row in each}) == len(each)
+    sides = [[np.array(each, np.int64) for each in zip(*own, strict=True)] for own in rows]
+    got = [[np.array(each, np.int64) for each in zip(*own, strict=True)][2:] for own in came]
+    exact, found = (pairs_by_key(a, b, SECOND, SECOND)[1].sum() for a, b in (sides, got))
+    assert found <= exact
+    if error == 0:
+        assert found == exact
+    else:
+        assert (1 - 2 * error) * exact <= found < exact
+        assert sum(map(len, came)) < 0.7 * sum(map(len, rows))
