@@ -16,6 +16,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -110,8 +111,11 @@ def served(load: Load, folder: Path) -> Iterator[tuple[list[Site], list[SlowLink
             for name in NAMES:
                 (folder / f"{name}{number}").mkdir()
                 streams += _STREAM.format(name=name, folder=folder / f"{name}{number}")
-            sites.append(stack.enter_context(Site(folder / f"site{number}", streams)))
+            sites.append(Site(folder / f"site{number}", streams))
+            stack.callback(sites[-1].kill)
             links.append(stack.enter_context(SlowLink(port_of(sites[-1].url))))
+        with ThreadPoolExecutor(SITES) as pool:
+            list(pool.map(Site.start, sites))
         yield sites, links
 
 

@@ -189,6 +189,7 @@ class Chooser:
     missed: Missed | None = None
     late: int = 0
     _allowed: float = 1.0
+    _settled: int = 0
 
     def __post_init__(self) -> None:
         told = self.likely
@@ -409,7 +410,13 @@ class Chooser:
             return
         _written(Path(self.likely.folder) / CHOICE, np.packbits(chosen).tobytes())
         if self.missed is not None:
-            told = {**self.missed.missing.__dict__, "found": self.missed.found, "late": self.late}
+            self._settled += 1
+            told = {
+                **self.missed.missing.__dict__,
+                "batches": self._settled,
+                "found": self.missed.found,
+                "late": self.late,
+            }
             _written(Path(self.likely.folder) / REPORT, json.dumps(told).encode())
 
     def _sampled(self, stream: int, found: KeyCounts) -> None:

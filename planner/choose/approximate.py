@@ -8,7 +8,7 @@ from wjoin.grammar.hints import APPROXIMATE, ERROR, approximate_goal
 from wjoin.grammar.syntax import SelectBlock
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.choose.choice import Wish, goal_wish, route_wish
-from wjoin.planner.choose.likely import at_sites, with_likely
+from wjoin.planner.choose.likely import at_sites, likely_refusals, with_likely
 from wjoin.planner.plan.approximation import Approximation
 from wjoin.planner.request import Planning
 from wjoin.planner.shape.counted import rows_terms
@@ -30,8 +30,6 @@ def approximated(planning: Planning) -> Planning:
         raise goal.refused(f"{route.name}({route.value}) is exact", "leave one of them out")
     asked = _asked(goal)
     wish = goal if goal is not None else route
-    if wish is not None and at_sites(planning):
-        return with_likely(planning, asked, wish)
     reason = next(_refusals(planning), None)
     if reason is not None and wish is not None:
         if wish.span is None:
@@ -39,6 +37,8 @@ def approximated(planning: Planning) -> Planning:
             return planning
         why, remedy = reason
         raise WJoinError("WJ505", f"an approximate join {why}", span=wish.span, help=remedy)
+    if wish is not None and at_sites(planning):
+        return with_likely(planning, asked, wish)
     return replace(planning, approximate=asked)
 
 
@@ -70,6 +70,9 @@ def _refusals(planning: Planning) -> Iterator[tuple[str, str]]:
         )
     names = planning.graph.names
     staged = [number for number in range(len(names)) if number not in planning.static]
+    if at_sites(planning):
+        yield from likely_refusals(planning)
+        return
     for number in staged:
         relation = planning.request.relations[number]
         if relation.site is not None:

@@ -5,12 +5,14 @@ than rows before them, so that a stream's delay is longer by how long its rows a
 """
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.hints import APPROXIMATE, ERROR, SHIP
 from wjoin.grammar.spans import Span
 from wjoin.planner.catalog import Relation
-from wjoin.planner.choose.choice import Wish
+from wjoin.planner.choose.choice import Wish, goal_wish
 from wjoin.planner.choose.held_streams import entered, key_column_of
 from wjoin.planner.cost.model import CostModel
 from wjoin.planner.plan.approximation import Approximation, LikelyJoin
@@ -22,31 +24,37 @@ LEAST_BITS, MOST_BITS = 12, 22
 BUCKETS_A_ROW = 16
 """Buckets for each row that a window has: by chance alone one of so many rows seems to have a partner."""
 
-_EXACTLY = "leave APPROXIMATE out"
+_EXACTLY = f"leave {APPROXIMATE} out"
 
 
 def at_sites(planning: Planning) -> bool:
     """Return whether all streams of a join are at sites."""
-    relations = planning.request.relations
-    staged = [each for each in range(len(relations)) if each not in planning.static]
+    staged, relations = _staged(planning), planning.request.relations
     return bool(staged) and all(relations[each].site is not None for each in staged)
 
 
-def with_likely(planning: Planning, asked: Approximation, wish: Wish) -> Planning:
-    """Return a planning whose streams bring only rows that probably match.
+def likely_refusals(planning: Planning) -> Iterator[tuple[str, str]]:
+    """Yield what no approximate join over sites has, as it goes on after its name, and what to do."""
+    block, settings = planning.request.block, planning.request.settings
+    goal = goal_wish(block, settings)
+    if goal is None or not goal.value.startswith(ERROR.lower()):
+        yield "over sites asks for a share of results", f"write {APPROXIMATE}(error = 0.1)"
+    staged = _staged(planning)
+    if len(staged) != 2:
+        yield "over sites is of two streams", _EXACTLY
+        return
+    if None in _reach(planning, staged):
+        yield "over sites has a window in both directions", "bound it on both sides"
+    if any(hint.name == SHIP for hint in block.hints):
+        yield "over sites brings rows that probably match", f"leave {SHIP} out"
 
-    Raises WJoinError WJ505 for what such a join cannot have.
-    """
-    staged = [each for each in range(len(planning.graph.names)) if each not in planning.static]
-    if asked.error is None:
-        raise refused(wish.span, "over sites asks for a share of results", "write APPROXIMATE(error = 0.1)")
-    if len(staged) != 2 or planning.bound.tree.joins:
-        raise refused(wish.span, "over sites is an inner join of two streams", _EXACTLY)
-    windows = planning.graph.windows
-    one, other = staged
-    ahead, back = windows.between(one, other), windows.between(other, one)
-    if ahead is None or back is None:
-        raise refused(wish.span, "over sites has a window in both directions", "bound it on both sides")
+
+def with_likely(planning: Planning, asked: Approximation, wish: Wish) -> Planning:
+    """Return a planning whose streams bring only rows that probably match. Raises ValueError."""
+    staged = _staged(planning)
+    ahead, back = _reach(planning, staged)
+    if asked.error is None or ahead is None or back is None:
+        raise ValueError("an approximate join over sites has an error and a window")
     times = list(planning.bound.times)
     delays = {each: time.delay for each in staged if (time := times[each]) is not None}
     hold = 2 * max(ahead, back, 0) + max(delays.values())
@@ -55,6 +63,15 @@ def with_likely(planning: Planning, asked: Approximation, wish: Wish) -> Plannin
             times[each] = replace(time, delay=time.delay + hold)
     bound = replace(planning.bound, times=tuple(times))
     return replace(planning, bound=bound, likely=LikelyJoin(asked.error, hold, delays, wish.span))
+
+
+def _staged(planning: Planning) -> list[int]:
+    return [each for each in range(len(planning.graph.names)) if each not in planning.static]
+
+
+def _reach(planning: Planning, staged: Sequence[int]) -> tuple[int | None, int | None]:
+    one, other = staged
+    return planning.graph.windows.between(one, other), planning.graph.windows.between(other, one)
 
 
 def likely_rows(

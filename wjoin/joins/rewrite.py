@@ -63,6 +63,7 @@ from wjoin.planner.request import Request
 from wjoin.queries.compiled import remember
 from wjoin.settings.options import require_operator, require_streaming
 from wjoin.sources.catalog import StreamDeclaration
+from wjoin.sources.missed_rows import missed_rows
 from wjoin.sources.site_leases import AtSites, keep_rows
 from wjoin.sources.site_streams import held_at, likely_options, read_as
 from wjoin.sources.site_ways import Revising, likely_folder, way_file
@@ -302,7 +303,8 @@ class Rewriting:
         if join.sites:
             undated = dated_otherwise(join.planned, join.sources)
             revising = Revising(query, join.planned, join.ways)
-            keep_rows(self._spark, query, AtSites(join.sites, revising, undated))
+            missed = missed_rows(plan, likely_folder(f"{query}-likely"))
+            keep_rows(self._spark, query, AtSites(join.sites, revising, undated, missed))
         state = self._state(number, join) if plan.streaming else None
         if plan.approximate is not None and state is None:
             self._refuse_in_spark(number)

@@ -25,6 +25,7 @@ from wjoin.queries.compiled import REMEMBERED
 from wjoin.sites.client import SiteClient
 from wjoin.sites.failures import SiteError
 from wjoin.sites.protocol import SiteAddress
+from wjoin.sources.missed_rows import MissedRows
 from wjoin.sources.site_ways import Revising
 from wjoin.spark.session_things import held
 
@@ -41,12 +42,14 @@ _log = logging.getLogger("wjoin")
 class AtSites:
     """A join with streams at sites: these by their numbers, and what revises how they travel.
 
-    ``undated``: those with another event time than the one by which their sites keep rows.
+    ``undated``: those with another event time than the one by which their sites keep rows; ``missed``: tells
+    what the join misses, None where it misses nothing.
     """
 
     sites: Mapping[int, SiteStream]
     revising: Revising
     undated: frozenset[int] = frozenset()
+    missed: MissedRows | None = None
 
     @property
     def plan(self) -> PhysicalPlan:
@@ -192,6 +195,8 @@ class Leases:
                 # Aliases of several joins may be the same.
                 progress = read(_of_join(report.body, number))
                 known[number].revising.add(progress)
+                if (missed := known[number].missed) is not None:
+                    missed.look()
                 with self._telling:
                     self._needs |= _needs((query, place), known[number], progress, reached)
         with self._telling:

@@ -31,7 +31,7 @@ def way_file(place: str) -> Path:
 
 
 def likely_folder(place: str) -> Path:
-    """Return a new folder in which the readers of two streams tell which of their rows probably match."""
+    """Return the folder in which the readers of two streams tell which of their rows probably match."""
     folder = Path(_folder().name) / place
     folder.mkdir(exist_ok=True)
     return folder
