@@ -86,6 +86,10 @@ def likely_rows(
     joined = plan.stages[stage]
     if plan.method is not Method.MULTIWAY or not isinstance(joined, Join) or len(plan.stages) != 1:
         raise refused(span, "over sites is made by wjoin in one stage", _EXACTLY)
+    if planning.request.layouts.held(stream):
+        raise refused(
+            span, f"keeps no rows at their site, and the checkpoint holds those of {alias}", _EXACTLY
+        )
     if scan.late or scan.ahead is not None or plan.clocked or plan.watermarked or plan.counted:
         raise refused(span, f"over sites judges the rows of {alias} by event time alone", _EXACTLY)
     if scan.site is None or relation.site is None or not relation.site.dated_by(scan.event_time):
