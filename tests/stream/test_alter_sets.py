@@ -2,14 +2,14 @@
 
 import re
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
 import pytest
 
 import wjoin
-from tests.stream.test_statement_sets import ALIKE, EXPECTED, Streams, set_of
+from tests.stream.joined import Streams, set_of
+from tests.stream.test_statement_sets import ALIKE, EXPECTED
 from wjoin.grammar.errors import WJoinError, WJoinWarning
 
 NARROW = """INSERT INTO narrow SELECT A.n AS first, B.n AS then FROM one A, two B
@@ -17,18 +17,18 @@ NARROW = """INSERT INTO narrow SELECT A.n AS first, B.n AS then FROM one A, two 
 NARROW_MEANT = "SELECT A.n, B.n FROM one A, two B WHERE A.k = B.k AND B.n - A.n BETWEEN -1 AND 2"
 
 
+SEED = 5
+DELAY = 1000
+
+
 @pytest.fixture(params=["files", pytest.param("spark", marks=pytest.mark.long)])
-def streams(session: wjoin.Session, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Streams]:
-    session.context.settings.set("wjoin.state", request.param)
-    found = Streams(session, tmp_path, Random(5))
-    found.sinks([*EXPECTED, "narrow"])
-    found.arrive(2)
-    checkpoint = str(tmp_path / "checkpoints")
-    session.run_script(set_of(ALIKE, "changing"), once=False, checkpoint=checkpoint)
-    yield found
-    for each in session.running:
-        each.stop()
-    found.oracle.close()
+def streams(streams: Streams, request: pytest.FixtureRequest) -> Streams:
+    streams.session.context.settings.set("wjoin.state", request.param)
+    streams.sinks([*EXPECTED, "narrow"])
+    streams.arrive(2)
+    checkpoint = str(streams.root / "checkpoints")
+    streams.session.run_script(set_of(ALIKE, "changing"), once=False, checkpoint=checkpoint)
+    return streams
 
 
 def settled(streams: Streams) -> None:

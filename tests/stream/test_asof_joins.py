@@ -9,12 +9,9 @@ from decimal import Decimal
 import pytest
 
 import wjoin
-from tests.stream.test_outer_joins import end, on_time, streams, write
-from tests.stream.test_statement_sets import Streams
+from tests.stream.joined import Streams, end, on_time
 from tests.tiers import tiers
 from wjoin.grammar.errors import WJoinError
-
-__all__ = ["streams"]
 
 
 def nearest(condition: str, by: str = "abs(B.n - A.n), B.n", among: str = "two") -> str:
@@ -23,6 +20,7 @@ def nearest(condition: str, by: str = "abs(B.n - A.n), B.n", among: str = "two")
     return f"LATERAL (SELECT * FROM {among} B WHERE {condition} ORDER BY {by}, {columns} LIMIT 1) B"
 
 
+SEED = 21
 STATEMENTS = {
     "last": (
         """SELECT A.n AS a, A.s, B.n AS b, B.v FROM one A LEFT ASOF JOIN two B MATCH_CONDITION (A.n >= B.n)
@@ -151,8 +149,8 @@ def test_a_late_row_is_dropped_and_counted(streams: Streams) -> None:
     insert = f"INSERT INTO last {STATEMENTS['last'][0]}"
     on_time(streams, 2)
     streams.session.run_script(insert, checkpoint=str(streams.root / "checkpoints"))
-    write(streams, "one", [(-500, 1, 1, 1, "late"), (-500, None, 1, 1, "late")])
-    write(streams, "two", [(60, 1, 1, 1, "x")])
+    streams.write("one", [(-500, 1, 1, 1, "late"), (-500, None, 1, 1, "late")])
+    streams.write("two", [(60, 1, 1, 1, "x")])
     with pytest.warns(wjoin.WJoinWarning, match="2 of A"):
         streams.session.run_script(insert, checkpoint=str(streams.root / "checkpoints"))
     assert all("late" not in row for row in streams.found("last"))

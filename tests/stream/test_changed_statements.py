@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 import wjoin
-from tests.stream.test_statement_sets import Drawn, Streams, drawn, set_of
+from tests.stream.joined import Streams, set_of
+from tests.stream.test_statement_sets import Drawn, drawn
 from tests.tiers import tiers
 from wjoin.grammar.errors import WJoinError, WJoinWarning
 from wjoin.grammar.parser import parse_statement
@@ -24,13 +25,15 @@ MEANT = """SELECT A.n, B.n, A.v FROM one A, two B
            WHERE A.k = B.k AND A.v > 2 AND B.s <> 'y' AND A.v <= B.v AND B.n - A.n BETWEEN -5 AND 9"""
 
 
+SEED = 11
+DELAY = 1000
+
+
 @pytest.fixture(params=["files", pytest.param("spark", marks=pytest.mark.long)])
-def streams(session: wjoin.Session, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Streams]:
-    session.context.settings.set("wjoin.state", request.param)
-    found = Streams(session, tmp_path, Random(11))
-    found.sinks(["out"])
-    yield found
-    found.oracle.close()
+def streams(streams: Streams, request: pytest.FixtureRequest) -> Streams:
+    streams.session.context.settings.set("wjoin.state", request.param)
+    streams.sinks(["out"])
+    return streams
 
 
 def run(streams: Streams, query: str) -> None:

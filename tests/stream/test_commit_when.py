@@ -1,31 +1,30 @@
 """COMMIT WHEN: a sink gets the results of several micro-batches as one commit, once some row has come."""
 
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
-from random import Random
 
 import pytest
 
-import wjoin
-from tests.stream.test_statement_sets import ALIKE, EXPECTED, Streams, last_written
+from tests.stream.joined import Streams
+from tests.stream.test_statement_sets import ALIKE, EXPECTED, last_written
 from wjoin.grammar.errors import WJoinError, WJoinWarning
 
 WHEN = "PARTITIONED BY (s) RETAIN 1 DAY COMMIT WHEN Closings (what = 'day' AND n > 0)"
 
 
+SEED = 6
+DELAY = 1000
+
+
 @pytest.fixture
-def streams(session: wjoin.Session, tmp_path: Path) -> Iterator[Streams]:
-    found = Streams(session, tmp_path, Random(6))
-    (tmp_path / "closings").mkdir()
-    session.sql(
+def streams(streams: Streams) -> Streams:
+    (streams.root / "closings").mkdir()
+    streams.session.sql(
         f"""CREATE OR REPLACE STREAM closings (n BIGINT, what STRING, WATERMARK FOR n AS n - 1000)
-            USING parquet OPTIONS (path '{tmp_path}/closings')"""
+            USING parquet OPTIONS (path '{streams.root}/closings')"""
     )
-    found.sinks(EXPECTED)
-    declare(found, WHEN)
-    yield found
-    found.oracle.close()
+    streams.sinks(EXPECTED)
+    declare(streams, WHEN)
+    return streams
 
 
 def declare(streams: Streams, more: str) -> None:

@@ -1,16 +1,11 @@
 """Windows of rows and landmarks, of streams and of tables, have the rows that DuckDB has."""
 
-import random
 import re
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-import wjoin
-from tests.stream.test_outer_joins import end, on_time
-from tests.stream.test_statement_sets import Streams
+from tests.stream.joined import Streams, end, on_time
 from tests.tiers import tiers
 
 NEAR = "B.n - A.n BETWEEN -4 AND 12"
@@ -136,13 +131,7 @@ OUTER = {
 """The same of joins that are not all inner ones."""
 
 
-@pytest.fixture
-def streams(session: wjoin.Session, tmp_path: Path) -> Iterator[Streams]:
-    found = Streams(session, tmp_path, random.Random(21), delay=20)
-    yield found
-    for each in session.running:
-        each.stop()
-    found.oracle.close()
+SEED = 21
 
 
 def assert_as_duckdb(streams: Streams, names: list[str]) -> None:

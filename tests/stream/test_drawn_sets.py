@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 import wjoin
+from tests.stream.joined import Streams, set_of
 from tests.stream.test_changed_statements import stricter
-from tests.stream.test_statement_sets import Drawn, Streams, drawn, set_of
+from tests.stream.test_statement_sets import Drawn, drawn
 from tests.tiers import tiers
 from wjoin.grammar.errors import WJoinError, WJoinWarning
 

@@ -1,16 +1,14 @@
 """Sinks that are functions in Python, by themselves and in a statement set."""
 
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame
 
 import wjoin
-from tests.stream.test_statement_sets import ALIKE, EXPECTED, KEEP_OTHERS, Streams, set_of
+from tests.stream.joined import Streams, set_of
+from tests.stream.test_statement_sets import ALIKE, EXPECTED, KEEP_OTHERS
 from tests.tiers import tiers
 from wjoin.grammar.errors import WJoinError
 
@@ -18,13 +16,15 @@ ALONE = ALIKE[1]
 IN_A_SET = set_of(ALIKE, "both")
 
 
+SEED = 3
+DELAY = 1000
+
+
 @pytest.fixture
-def streams(session: wjoin.Session, tmp_path: Path) -> Iterator[Streams]:
-    found = Streams(session, tmp_path, Random(3))
-    found.sinks(["near"])
-    found.arrive(3)
-    yield found
-    found.oracle.close()
+def streams(streams: Streams) -> Streams:
+    streams.sinks(["near"])
+    streams.arrive(3)
+    return streams
 
 
 class Kept:

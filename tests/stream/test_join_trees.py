@@ -1,16 +1,11 @@
 """Outer, semi and anti joins among several joins have the rows that DuckDB has, over streams and tables."""
 
-import random
 import re
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-import wjoin
-from tests.stream.test_outer_joins import end, on_time
-from tests.stream.test_statement_sets import COLUMNS, Streams
+from tests.stream.joined import COLUMNS, Streams, end, on_time
 from tests.tiers import tiers
 
 AB, AC, BC = (
@@ -351,13 +346,7 @@ STATEMENTS = {
 """Statements for wjoin, and what they mean to DuckDB."""
 
 
-@pytest.fixture
-def streams(session: wjoin.Session, tmp_path: Path) -> Iterator[Streams]:
-    found = Streams(session, tmp_path, random.Random(31), delay=20)
-    yield found
-    for each in session.running:
-        each.stop()
-    found.oracle.close()
+SEED = 31
 
 
 @pytest.mark.parametrize(

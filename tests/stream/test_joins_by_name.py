@@ -1,16 +1,12 @@
 """NATURAL JOIN, USING in any join, and EXISTS with a window clause have the rows that DuckDB has."""
 
-import random
 import re
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 import wjoin
-from tests.stream.test_outer_joins import end, on_time
-from tests.stream.test_statement_sets import Streams
+from tests.stream.joined import Streams, end, on_time
 from tests.tiers import tiers
 
 OTHER = "(SELECT k, j, v AS w, n AS m FROM two) WATERMARK m DELAY OF 20 AS B"
@@ -124,13 +120,7 @@ STATEMENTS = {
 QUICK = {"natural full", "exists", "beside a join"}
 
 
-@pytest.fixture
-def streams(session: wjoin.Session, tmp_path: Path) -> Iterator[Streams]:
-    found = Streams(session, tmp_path, random.Random(41), delay=20)
-    yield found
-    for each in session.running:
-        each.stop()
-    found.oracle.close()
+SEED = 41
 
 
 def over_tables(streams: Streams, text: str) -> str:

@@ -1,26 +1,24 @@
 """The joins of a set that run in the same tasks: what they read of one stream is read once."""
 
-import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import wjoin
+from tests.stream.joined import Streams, set_of
 from tests.stream.test_alter_sets import settled
-from tests.stream.test_statement_sets import Streams, set_of
+
+SEED = 11
+DELAY = 1000
 
 
 @pytest.fixture
-def streams(session: wjoin.Session, tmp_path: Path) -> Iterator[Streams]:
-    session.context.settings.set("wjoin.state", "files")
-    found = Streams(session, tmp_path, random.Random(11))
-    yield found
-    for each in session.running:
-        each.stop()
-    found.oracle.close()
+def streams(streams: Streams) -> Streams:
+    streams.session.context.settings.set("wjoin.state", "files")
+    return streams
 
 
 def executed(session: wjoin.Session) -> str:

@@ -1,18 +1,14 @@
 """Outer, semi, anti and ASOF joins without an equality have the rows that DuckDB has."""
 
 import itertools
-import random
 import re
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-import wjoin
+from tests.stream.joined import Streams, end, on_time
 from tests.stream.test_asof_joins import nearest
-from tests.stream.test_outer_joins import end, on_time
-from tests.stream.test_statement_sets import Streams
 from tests.tiers import tiers
 
 AB, BC = "WINDOW (A, B) BETWEEN -2 AND 3", "WINDOW (B, C) BETWEEN 0 AND 4"
@@ -107,13 +103,7 @@ NEAREST = {
 EVERY = STATEMENTS | NEAREST
 
 
-@pytest.fixture
-def streams(session: wjoin.Session, tmp_path: Path) -> Iterator[Streams]:
-    found = Streams(session, tmp_path, random.Random(22), delay=20)
-    yield found
-    for each in session.running:
-        each.stop()
-    found.oracle.close()
+SEED = 22
 
 
 def sink_of(name: str) -> str:

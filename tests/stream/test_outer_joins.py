@@ -4,7 +4,6 @@ import math
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -12,11 +11,12 @@ from typing import Any
 import pytest
 
 import wjoin
+from tests.stream.joined import Streams, end, on_time, set_of
 from tests.stream.test_alter_sets import settled
-from tests.stream.test_statement_sets import COLUMNS, Streams, set_of
 from tests.tiers import tiers
 from wjoin.grammar.errors import WJoinError
 
+SEED = 21
 NEAR = "B.n - A.n BETWEEN -2 AND 5"
 WINDOW = "WINDOW (A, B) BETWEEN -2 AND 5"
 
@@ -93,41 +93,6 @@ STATEMENTS = {
     ),
 }
 """Statements for wjoin, and what they mean to DuckDB."""
-
-
-@pytest.fixture
-def streams(session: wjoin.Session, tmp_path: Path) -> Iterator[Streams]:
-    found = Streams(session, tmp_path, random.Random(21), delay=20)
-    yield found
-    for each in session.running:
-        each.stop()
-    found.oracle.close()
-
-
-def on_time(streams: Streams, files: int) -> None:
-    """Write files of rows that come at the most 20 late, less than they are out of order."""
-    for _ in range(files):
-        streams.step += 1
-        for name in streams.names:
-            rows = []
-            for _ in range(30):
-                number = streams.step * 15 + streams.chance.randint(0, 20)
-                key = None if streams.chance.random() < 0.1 else streams.chance.randint(0, 4)
-                value = None if streams.chance.random() < 0.1 else streams.chance.randint(0, 9)
-                rows.append((number, key, streams.chance.randint(0, 2), value, streams.chance.choice("xyz")))
-            write(streams, name, rows)
-            streams.oracle.executemany(f"INSERT INTO {name} VALUES (?, ?, ?, ?, ?)", rows)
-
-
-def write(streams: Streams, name: str, rows: list[tuple[Any, ...]]) -> None:
-    frame = streams.session.spark.createDataFrame(rows, COLUMNS).coalesce(1)
-    frame.write.mode("append").parquet(str(streams.root / name))
-
-
-def end(streams: Streams) -> None:
-    """Write a row of each stream by which all before are decided, and it is not."""
-    for key, name in enumerate(streams.names):
-        write(streams, name, [(1_000_000, 90 + key, 90 + key, 5, f"end {name}")])
 
 
 def assert_as_duckdb(streams: Streams, names: list[str]) -> None:
@@ -348,8 +313,8 @@ def test_a_late_row_is_dropped_and_counted_and_no_result_by_itself(streams: Stre
     on_time(streams, 2)
     streams.session.run_script(insert, checkpoint=str(streams.root / "checkpoints"))
     late = [(-500, 1, 1, 1, "late"), (-500, None, 1, 1, "late")]
-    write(streams, "one", late)
-    write(streams, "two", [(60, 1, 1, 1, "x")])
+    streams.write("one", late)
+    streams.write("two", [(60, 1, 1, 1, "x")])
     with pytest.warns(wjoin.WJoinWarning, match="2 of A"):
         streams.session.run_script(insert, checkpoint=str(streams.root / "checkpoints"))
     assert all("late" not in row for row in streams.found("left"))

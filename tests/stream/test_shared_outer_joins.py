@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import wjoin
-from tests.stream.test_statement_sets import Drawn, Row, Streams, set_of
+from tests.stream.joined import Row, Streams, set_of
+from tests.stream.test_statement_sets import Drawn
 from tests.tiers import tiers
 from wjoin.grammar.errors import WJoinError
 

@@ -2,107 +2,22 @@
 
 import itertools
 import random
-import shutil
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import duckdb
 import pytest
 from pyspark.sql import DataFrame
 
 import wjoin
+from tests.stream.joined import STREAMS, Streams, set_of
 from tests.tiers import tiers
 from wjoin.grammar.errors import WJoinError, WJoinWarning
 from wjoin.testing.waiting import until
 
-STREAMS = ("one", "two", "three")
-COLUMNS = "n BIGINT, k INT, j INT, v INT, s STRING"
-Row = tuple[int, int | None, int, int | None, str]
-
-
-@dataclass
-class Streams:
-    """Streams of files below a folder, and the same rows in DuckDB."""
-
-    session: wjoin.Session
-    root: Path
-    chance: random.Random
-    oracle: duckdb.DuckDBPyConnection = field(default_factory=duckdb.connect)
-    step: int = 0
-    delay: int = 1000
-    names: Sequence[str] = STREAMS
-
-    def __post_init__(self) -> None:
-        for name in self.names:
-            folder = self.root / name
-            folder.mkdir()
-            self.session.sql(
-                f"""CREATE OR REPLACE STREAM {name} ({COLUMNS}, WATERMARK FOR n AS n - {self.delay})
-                    USING parquet OPTIONS (path '{folder}', maxFilesPerTrigger '1')"""
-            )
-            self.oracle.execute(f"CREATE TABLE {name} ({COLUMNS.replace('STRING', 'VARCHAR')})")
-
-    def arrive(self, files: int, rows: int = 25) -> None:
-        """Write files of rows that are out of order, some with NULL for a key or a value."""
-        for _ in range(files):
-            self.step += 1
-            for name in self.names:
-                found = [self._row() for _ in range(rows)]
-                frame = self.session.spark.createDataFrame(found, COLUMNS).coalesce(1)
-                frame.write.mode("append").parquet(str(self.root / name))
-                self.oracle.executemany(f"INSERT INTO {name} VALUES (?, ?, ?, ?, ?)", found)
-
-    def _row(self) -> Row:
-        number = self.chance.randint(self.step * 30 - 40, self.step * 30 + 40)
-        key = None if self.chance.random() < 0.1 else self.chance.randint(0, 4)
-        value = None if self.chance.random() < 0.1 else self.chance.randint(0, 9)
-        return number, key, self.chance.randint(0, 2), value, self.chance.choice("xyz")
-
-    def sinks(self, names: Sequence[str]) -> None:
-        """Declare a sink of Parquet files for each name."""
-        for name in names:
-            self.session.sql(
-                f"CREATE OR REPLACE SINK {name} USING parquet OPTIONS (path '{self.root / name}_out')"
-            )
-
-    def found(self, name: str) -> Counter[tuple[Any, ...]]:
-        """Return what the sink of a name has committed."""
-        rows = self.session.spark.read.parquet(str(self.root / f"{name}_out"))
-        return Counter(tuple(row) for row in rows.collect())
-
-    def expected(self, query: str) -> Counter[tuple[Any, ...]]:
-        """Return what DuckDB makes of a query."""
-        return Counter(self.oracle.execute(query).fetchall())
-
-    def run(self, inserts: Sequence[str], *, name: str = "") -> None:
-        """Run a set to the end of its streams; ``name``: what stands before BEGIN."""
-        self.session.run_script(set_of(inserts, name), checkpoint=str(self.root / "checkpoints"))
-
-    def block(self, sink: str = "far", part: str = "s=x") -> None:
-        """Have a sink fail: a file stands where the folder of a part must be."""
-        folder = self.root / f"{sink}_out" / part
-        shutil.move(folder, self.root / "away")
-        folder.touch()
-
-    def unblock(self, sink: str = "far", part: str = "s=x") -> None:
-        """Let a sink work again."""
-        folder = self.root / f"{sink}_out" / part
-        folder.unlink()
-        shutil.move(self.root / "away", folder)
-
-
-def set_of(inserts: Sequence[str], name: str = "") -> str:
-    return f"EXECUTE STATEMENT SET {name} BEGIN {'; '.join(inserts)}; END"
-
-
-@pytest.fixture
-def streams(session: wjoin.Session, tmp_path: Path) -> Iterator[Streams]:
-    found = Streams(session, tmp_path, random.Random(7))
-    yield found
-    found.oracle.close()
+SEED = 7
+DELAY = 1000
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,13 @@
 """Outer, semi and anti joins with tables that do not stream have the rows that DuckDB has."""
 
-import random
 import re
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 import wjoin
+from tests.stream.joined import Streams, end, on_time
 from tests.stream.test_join_trees import AB, AB_ON, AC, AC_ON
-from tests.stream.test_outer_joins import end, on_time
-from tests.stream.test_statement_sets import Streams
 from tests.tiers import tiers
 
 PAIRS = f"(one A JOIN two B ON A.k = B.k AND A.j = B.j AND {AB_ON})"
@@ -151,23 +147,22 @@ STATEMENTS = {
 """Statements for wjoin, and what they mean to DuckDB."""
 
 
+SEED = 31
+
+
 @pytest.fixture
-def streams(session: wjoin.Session, tmp_path: Path) -> Iterator[Streams]:
-    found = Streams(session, tmp_path, random.Random(31), delay=20)
+def streams(streams: Streams) -> Streams:
     dim = [(x % 7 if x else None, x % 10, "xyz"[x % 3]) for x in range(12)]
     dated = [(10 + n, n % 4, n % 6, "xyz"[n % 3]) for n in range(60)]
     for name, columns, rows in (
         ("dim", "x INT, w INT, t STRING", dim),
         ("dated", "m BIGINT, k INT, w INT, t STRING", dated),
     ):
-        session.spark.createDataFrame(rows, columns).createOrReplaceTempView(name)
-        found.oracle.execute(f"CREATE TABLE {name} ({columns.replace('STRING', 'VARCHAR')})")
+        streams.session.spark.createDataFrame(rows, columns).createOrReplaceTempView(name)
+        streams.oracle.execute(f"CREATE TABLE {name} ({columns.replace('STRING', 'VARCHAR')})")
         places = ", ".join("?" * len(rows[0]))
-        found.oracle.executemany(f"INSERT INTO {name} VALUES ({places})", rows)
-    yield found
-    for each in session.running:
-        each.stop()
-    found.oracle.close()
+        streams.oracle.executemany(f"INSERT INTO {name} VALUES ({places})", rows)
+    return streams
 
 
 def declared(text: str) -> str:

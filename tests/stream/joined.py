@@ -1,0 +1,129 @@
+"""Streams of files that tests join, and the same rows in DuckDB."""
+
+import shutil
+import time
+import uuid
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import wjoin
+
+STREAMS = ("one", "two", "three")
+COLUMNS = "n BIGINT, k INT, j INT, v INT, s STRING"
+NAMES = ["n", "k", "j", "v", "s"]
+TYPES = [pa.int64(), pa.int32(), pa.int32(), pa.int32(), pa.string()]
+INSERT = "INSERT INTO {} VALUES (?, ?, ?, ?, ?)"
+Row = tuple[int, int | None, int, int | None, str]
+
+
+@dataclass
+class Streams:
+    """Streams of files below a folder, and the same rows in DuckDB."""
+
+    session: wjoin.Session
+    root: Path
+    chance: Random
+    oracle: duckdb.DuckDBPyConnection = field(default_factory=duckdb.connect)
+    step: int = 0
+    delay: int = 1000
+    names: Sequence[str] = STREAMS
+
+    def __post_init__(self) -> None:
+        for name in self.names:
+            folder = self.root / name
+            folder.mkdir()
+            self.session.sql(
+                f"""CREATE OR REPLACE STREAM {name} ({COLUMNS}, WATERMARK FOR n AS n - {self.delay})
+                    USING parquet OPTIONS (path '{folder}', maxFilesPerTrigger '1')"""
+            )
+            self.oracle.execute(f"CREATE TABLE {name} ({COLUMNS.replace('STRING', 'VARCHAR')})")
+
+    def arrive(self, files: int, rows: int = 25) -> None:
+        """Write files of rows that are out of order, some with NULL for a key or a value."""
+        for _ in range(files):
+            self.step += 1
+            for name in self.names:
+                found = [self._row() for _ in range(rows)]
+                self.write(name, found)
+                self.oracle.executemany(INSERT.format(name), found)
+
+    def write(self, name: str, rows: Sequence[Row]) -> None:
+        """Write a file of rows of a stream, without Spark, which takes longer."""
+        columns = zip(*rows, strict=True)
+        table = pa.table([pa.array(each, kind) for each, kind in zip(columns, TYPES, strict=True)], NAMES)
+        path = self.root / name / f"{uuid.uuid4()}.parquet"
+        pq.write_table(table, path.with_name(f".{path.name}"))
+        path.with_name(f".{path.name}").rename(path)
+        # Spark reads files in the order of their times, in milliseconds.
+        time.sleep(0.002)
+
+    def _row(self) -> Row:
+        number = self.chance.randint(self.step * 30 - 40, self.step * 30 + 40)
+        key = None if self.chance.random() < 0.1 else self.chance.randint(0, 4)
+        value = None if self.chance.random() < 0.1 else self.chance.randint(0, 9)
+        return number, key, self.chance.randint(0, 2), value, self.chance.choice("xyz")
+
+    def sinks(self, names: Sequence[str]) -> None:
+        """Declare a sink of Parquet files for each name."""
+        for name in names:
+            self.session.sql(
+                f"CREATE OR REPLACE SINK {name} USING parquet OPTIONS (path '{self.root / name}_out')"
+            )
+
+    def found(self, name: str) -> Counter[tuple[Any, ...]]:
+        """Return what the sink of a name has committed."""
+        rows = self.session.spark.read.parquet(str(self.root / f"{name}_out"))
+        return Counter(tuple(row) for row in rows.collect())
+
+    def expected(self, query: str) -> Counter[tuple[Any, ...]]:
+        """Return what DuckDB makes of a query."""
+        return Counter(self.oracle.execute(query).fetchall())
+
+    def run(self, inserts: Sequence[str], *, name: str = "") -> None:
+        """Run a set to the end of its streams; ``name``: what stands before BEGIN."""
+        self.session.run_script(set_of(inserts, name), checkpoint=str(self.root / "checkpoints"))
+
+    def block(self, sink: str = "far", part: str = "s=x") -> None:
+        """Have a sink fail: a file stands where the folder of a part must be."""
+        folder = self.root / f"{sink}_out" / part
+        shutil.move(folder, self.root / "away")
+        folder.touch()
+
+    def unblock(self, sink: str = "far", part: str = "s=x") -> None:
+        """Let a sink work again."""
+        folder = self.root / f"{sink}_out" / part
+        folder.unlink()
+        shutil.move(self.root / "away", folder)
+
+
+def set_of(inserts: Sequence[str], name: str = "") -> str:
+    return f"EXECUTE STATEMENT SET {name} BEGIN {'; '.join(inserts)}; END"
+
+
+def on_time(streams: Streams, files: int) -> None:
+    """Write files of rows that come at the most 20 late, less than they are out of order."""
+    for _ in range(files):
+        streams.step += 1
+        for name in streams.names:
+            rows = []
+            for _ in range(30):
+                number = streams.step * 15 + streams.chance.randint(0, 20)
+                key = None if streams.chance.random() < 0.1 else streams.chance.randint(0, 4)
+                value = None if streams.chance.random() < 0.1 else streams.chance.randint(0, 9)
+                rows.append((number, key, streams.chance.randint(0, 2), value, streams.chance.choice("xyz")))
+            streams.write(name, rows)
+            streams.oracle.executemany(INSERT.format(name), rows)
+
+
+def end(streams: Streams) -> None:
+    """Write a row of each stream by which all before are decided, and it is not."""
+    for key, name in enumerate(streams.names):
+        streams.write(name, [(1_000_000, 90 + key, 90 + key, 5, f"end {name}")])
