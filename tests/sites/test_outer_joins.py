@@ -235,7 +235,7 @@ def test_each_part_comes_in_another_way(streams: AtSite, names: list[str]) -> No
         assert expected.total() > 10, name
 
 
-@pytest.mark.quick
+@pytest.mark.long
 def test_what_waits_at_the_end_fetches_its_columns_when_the_streams_end(streams: AtSite) -> None:
     streams.arrive()
     streams.run(["left_outer"], "PLAN(SEMIJOIN)", complete=True)

@@ -1,10 +1,12 @@
 """Streams of files that tests join, and the same rows in DuckDB."""
 
+import contextlib
+import re
 import shutil
 import time
 import uuid
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -87,6 +89,24 @@ class Streams:
         """Return what DuckDB makes of a query."""
         return Counter(self.oracle.execute(query).fetchall())
 
+    def insert(self, statements: Mapping[str, str], folder: str = "checkpoints", **options: Any) -> None:
+        """Run a script that inserts the rows of statements, by their sinks, to the end of its streams."""
+        script = "; ".join(f"INSERT INTO {sink} {text}" for sink, text in statements.items())
+        self.session.run_script(script, checkpoint=str(self.root / folder), **options)
+
+    def as_tables(self, text: str) -> str:
+        """Return a statement that reads tables in the place of streams."""
+        for name in self.names:
+            rows = self.session.spark.read.parquet(str(self.root / name))
+            rows.createOrReplaceTempView(f"table_{name}")
+            text = re.sub(rf"\b{name} ([ABCDXY])\b", rf"table_{name} WATERMARK n DELAY OF 0 AS \1", text)
+            text = text.replace(f"FROM {name})", f"FROM table_{name})")
+        return text
+
+    def over_tables(self, text: str) -> Counter[tuple[Any, ...]]:
+        """Return the rows of a statement that reads tables in the place of streams."""
+        return Counter(tuple(row) for row in self.session.sql(self.as_tables(text)).collect())
+
     def run(self, inserts: Sequence[str], *, name: str = "") -> None:
         """Run a set to the end of its streams; ``name``: what stands before BEGIN."""
         self.session.run_script(set_of(inserts, name), checkpoint=str(self.root / "checkpoints"))
@@ -127,3 +147,35 @@ def end(streams: Streams) -> None:
     """Write a row of each stream by which all before are decided, and it is not."""
     for key, name in enumerate(streams.names):
         streams.write(name, [(1_000_000, 90 + key, 90 + key, 5, f"end {name}")])
+
+
+def come_after_a_move(streams: Streams, home: str, statements: Mapping[str, str]) -> None:
+    """Run statements to the end of their streams, by their sinks; before it their state moves.
+
+    It moves from one home into the other, and to three partitions.
+    """
+    settings = streams.session.context.settings
+    streams.sinks([*statements])
+    settings.set("wjoin.state", home)
+    on_time(streams, 3)
+    streams.insert(statements)
+    settings.set("wjoin.state", "spark" if home == "files" else "files")
+    with moved(streams, statements):
+        on_time(streams, 1)
+        end(streams)
+        streams.insert(statements, "moved")
+
+
+@contextlib.contextmanager
+def moved(streams: Streams, statements: Mapping[str, str]) -> Iterator[None]:
+    """Have the checkpoint of statements in ``moved``, for three partitions, which Spark then has."""
+    session = streams.session
+    old, new = (str(streams.root / each) for each in ("checkpoints", "moved"))
+    script = "; ".join(f"INSERT INTO {sink} {text}" for sink, text in statements.items())
+    session.repartition(script, old, new, 3)
+    before = session.spark.conf.get("spark.sql.shuffle.partitions")
+    session.spark.conf.set("spark.sql.shuffle.partitions", "3")
+    try:
+        yield
+    finally:
+        session.spark.conf.set("spark.sql.shuffle.partitions", str(before))

@@ -1,7 +1,6 @@
 """ASOF joins of streams and of tables have the rows that DuckDB finds by sorting."""
 
 import random
-import re
 from collections import Counter
 from datetime import date
 from decimal import Decimal
@@ -9,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 import wjoin
-from tests.stream.joined import Streams, end, on_time
+from tests.stream.joined import Streams, come_after_a_move, end, on_time
 from tests.tiers import tiers
 from wjoin.grammar.errors import WJoinError
 
@@ -101,25 +100,20 @@ def test_asof_joins_of_streams(streams: Streams, home: str, names: list[str], ru
     """In several runs, whose rows are out of order; each row comes once it is decided."""
     streams.session.context.settings.set("wjoin.state", home)
     streams.sinks(names)
-    script = "; ".join(f"INSERT INTO {name} {STATEMENTS[name][0]}" for name in names)
+    statements = {name: STATEMENTS[name][0] for name in names}
     for _ in range(runs):
         on_time(streams, 2)
-        streams.session.run_script(script, checkpoint=str(streams.root / "checkpoints"))
+        streams.insert(statements)
     assert streams.found("either") < streams.expected(STATEMENTS["either"][1])
     end(streams)
-    streams.session.run_script(script, checkpoint=str(streams.root / "checkpoints"))
+    streams.insert(statements)
     assert_as_duckdb(streams, names)
 
 
 @pytest.mark.parametrize("name", tiers(STATEMENTS, long=[*STATEMENTS][1:]))
 def test_asof_joins_of_tables(streams: Streams, name: str) -> None:
     on_time(streams, 3)
-    text = STATEMENTS[name][0]
-    for table in streams.names:
-        rows = streams.session.spark.read.parquet(str(streams.root / table))
-        rows.createOrReplaceTempView(f"table_{table}")
-        text = re.sub(rf"\b{table} ([ABC])\b", rf"table_{table} WATERMARK n DELAY OF 0 AS \1", text)
-    found = Counter(tuple(row) for row in streams.session.sql(text).collect())
+    found = streams.over_tables(STATEMENTS[name][0])
     assert found == streams.expected(STATEMENTS[name][1])
     assert found.total() > 10
 
@@ -159,23 +153,8 @@ def test_a_late_row_is_dropped_and_counted(streams: Streams) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("home", ["files", "spark"])
 def test_waiting_rows_move_to_other_workers(streams: Streams, home: str) -> None:
-    names, session = ["last", "either"], streams.session
-    streams.sinks(names)
-    session.context.settings.set("wjoin.state", home)
-    script = "; ".join(f"INSERT INTO {name} {STATEMENTS[name][0]}" for name in names)
-    on_time(streams, 3)
-    old, new = (str(streams.root / each) for each in ("checkpoints", "moved"))
-    session.run_script(script, checkpoint=old)
-    before = session.spark.conf.get("spark.sql.shuffle.partitions")
-    session.context.settings.set("wjoin.state", "spark" if home == "files" else "files")
-    session.repartition(script, old, new, 3)
-    session.spark.conf.set("spark.sql.shuffle.partitions", "3")
-    try:
-        on_time(streams, 1)
-        end(streams)
-        session.run_script(script, checkpoint=new)
-    finally:
-        session.spark.conf.set("spark.sql.shuffle.partitions", str(before))
+    names = ["last", "either"]
+    come_after_a_move(streams, home, {name: STATEMENTS[name][0] for name in names})
     assert_as_duckdb(streams, names)
 
 

@@ -1,11 +1,8 @@
 """Windows of rows and landmarks, of streams and of tables, have the rows that DuckDB has."""
 
-import re
-from collections import Counter
-
 import pytest
 
-from tests.stream.joined import Streams, end, on_time
+from tests.stream.joined import Streams, end, moved, on_time
 from tests.tiers import tiers
 
 NEAR = "B.n - A.n BETWEEN -4 AND 12"
@@ -160,38 +157,26 @@ def test_all_windows_of_rows_of_streams(streams: Streams, home: str, names: list
     In between the checkpoint is written anew for more partitions.
     """
     every = {**STATEMENTS, **OUTER}
-    session, folder = streams.session, str(streams.root / "checkpoints")
-    session.context.settings.set("wjoin.state", home)
+    streams.session.context.settings.set("wjoin.state", home)
     streams.sinks(names)
-    script = "; ".join(f"INSERT INTO {name} {every[name][0]}" for name in names)
+    statements = {name: every[name][0] for name in names}
     for _ in range(2):
         on_time(streams, 2)
-        session.run_script(script, checkpoint=folder)
+        streams.insert(statements)
     first = names[0]
     assert streams.found(first) < streams.expected(every[first][1])
-    before = session.spark.conf.get("spark.sql.shuffle.partitions")
-    moved = str(streams.root / "more")
-    session.repartition(script, folder, moved, 3)
-    session.spark.conf.set("spark.sql.shuffle.partitions", "3")
-    try:
+    with moved(streams, statements):
         on_time(streams, 1)
         if home == "spark":
             end(streams)
-        session.run_script(script, complete=home == "files", checkpoint=moved)
-    finally:
-        session.spark.conf.set("spark.sql.shuffle.partitions", str(before))
+        streams.insert(statements, "moved", complete=home == "files")
     assert_as_duckdb(streams, names)
 
 
 @pytest.mark.parametrize("name", tiers(STATEMENTS, long=[*STATEMENTS][1:]))
 def test_windows_of_rows_of_tables(streams: Streams, name: str) -> None:
     on_time(streams, 2)
-    text = STATEMENTS[name][0]
-    for table in streams.names:
-        rows = streams.session.spark.read.parquet(str(streams.root / table))
-        rows.createOrReplaceTempView(f"table_{table}")
-        text = re.sub(rf"\b{table} ([ABC])\b", rf"table_{table} WATERMARK n DELAY OF 0 AS \1", text)
-    found = Counter(tuple(row) for row in streams.session.sql(text).collect())
+    found = streams.over_tables(STATEMENTS[name][0])
     expected = streams.expected(STATEMENTS[name][1])
     assert found == expected
     assert expected.total() > 10

@@ -1,11 +1,8 @@
 """Outer, semi and anti joins among several joins have the rows that DuckDB has, over streams and tables."""
 
-import re
-from collections import Counter
-
 import pytest
 
-from tests.stream.joined import COLUMNS, Streams, end, on_time
+from tests.stream.joined import COLUMNS, Streams, come_after_a_move, end, on_time
 from tests.tiers import tiers
 
 AB, AC, BC = (
@@ -363,12 +360,12 @@ def test_joins_of_streams(streams: Streams, home: str, names: list[str]) -> None
     sinks = {name: name.replace(" ", "_") for name in names}
     streams.session.context.settings.set("wjoin.state", home)
     streams.sinks([*sinks.values()])
-    script = "; ".join(f"INSERT INTO {sink} {STATEMENTS[name][0]}" for name, sink in sinks.items())
+    statements = {sink: STATEMENTS[name][0] for name, sink in sinks.items()}
     for _ in range(2):
         on_time(streams, 2)
-        streams.session.run_script(script, checkpoint=str(streams.root / "checkpoints"))
+        streams.insert(statements)
     end(streams)
-    streams.session.run_script(script, checkpoint=str(streams.root / "checkpoints"))
+    streams.insert(statements)
     for name, sink in sinks.items():
         expected = streams.expected(STATEMENTS[name][1])
         assert streams.found(sink) == expected, name
@@ -378,12 +375,7 @@ def test_joins_of_streams(streams: Streams, home: str, names: list[str]) -> None
 @pytest.mark.parametrize("name", tiers(STATEMENTS, long=[*STATEMENTS][1:]))
 def test_joins_of_tables(streams: Streams, name: str) -> None:
     on_time(streams, 2)
-    text = STATEMENTS[name][0]
-    for table in streams.names:
-        rows = streams.session.spark.read.parquet(str(streams.root / table))
-        rows.createOrReplaceTempView(f"table_{table}")
-        text = re.sub(rf"\b{table} ([ABCD])\b", rf"table_{table} WATERMARK n DELAY OF 0 AS \1", text)
-    found = Counter(tuple(row) for row in streams.session.sql(text).collect())
+    found = streams.over_tables(STATEMENTS[name][0])
     assert found == streams.expected(STATEMENTS[name][1])
 
 
@@ -402,23 +394,8 @@ def test_explain_says_when_each_join_decides(streams: Streams) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("home", ["files", "spark"])
 def test_rows_that_lack_others_move_to_other_workers(streams: Streams, home: str) -> None:
-    names, session = ["chain", "full", "path"], streams.session
-    streams.sinks(names)
-    session.context.settings.set("wjoin.state", home)
-    script = "; ".join(f"INSERT INTO {name} {STATEMENTS[name][0]}" for name in names)
-    on_time(streams, 3)
-    old, new = (str(streams.root / each) for each in ("checkpoints", "moved"))
-    session.run_script(script, checkpoint=old)
-    before = session.spark.conf.get("spark.sql.shuffle.partitions")
-    session.context.settings.set("wjoin.state", "spark" if home == "files" else "files")
-    session.repartition(script, old, new, 3)
-    session.spark.conf.set("spark.sql.shuffle.partitions", "3")
-    try:
-        on_time(streams, 1)
-        end(streams)
-        session.run_script(script, checkpoint=new)
-    finally:
-        session.spark.conf.set("spark.sql.shuffle.partitions", str(before))
+    names = ["chain", "full", "path"]
+    come_after_a_move(streams, home, {name: STATEMENTS[name][0] for name in names})
     for name in names:
         assert streams.found(name) == streams.expected(STATEMENTS[name][1]), name
 
@@ -454,12 +431,12 @@ def test_groups_by_the_time_of_results_close_and_lose_no_row(streams: Streams) -
                 OPTIONS (path '{streams.root / name}') WATERMARK at DELAY OF INTERVAL 20 SECONDS"""
         )
     streams.sinks(names)
-    script = "; ".join(f"INSERT INTO {name} {GROUPS[name][0]}" for name in names)
+    statements = {name: GROUPS[name][0] for name in names}
     for last in (False, False, True):
         on_time(streams, 2)
         if last:
             end(streams)
-        streams.session.run_script(script, checkpoint=str(streams.root / "checkpoints"))
+        streams.insert(statements)
     for name in names:
         expected = streams.expected(f"{GROUPS[name][1]} GROUP BY 1")
         found = streams.found(name)

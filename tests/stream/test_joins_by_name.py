@@ -1,8 +1,5 @@
 """NATURAL JOIN, USING in any join, and EXISTS with a window clause have the rows that DuckDB has."""
 
-import re
-from collections import Counter
-
 import pytest
 
 import wjoin
@@ -117,29 +114,18 @@ STATEMENTS = {
 }
 """Statements for wjoin, and what they mean to DuckDB."""
 
-QUICK = {"natural full", "exists", "beside a join"}
+QUICK = {"exists"}
 
 
 SEED = 41
-
-
-def over_tables(streams: Streams, text: str) -> str:
-    """Return a statement that reads tables in the place of streams."""
-    for table in streams.names:
-        rows = streams.session.spark.read.parquet(str(streams.root / table))
-        rows.createOrReplaceTempView(f"table_{table}")
-        text = re.sub(rf"\b{table} ([ABCDXY])\b", rf"table_{table} WATERMARK n DELAY OF 0 AS \1", text)
-        text = text.replace(f"FROM {table})", f"FROM table_{table})")
-    return text
 
 
 @pytest.mark.filterwarnings("ignore::wjoin.WJoinWarning")
 @pytest.mark.parametrize("name", tiers(STATEMENTS, long=set(STATEMENTS) - QUICK))
 def test_tables(streams: Streams, name: str) -> None:
     on_time(streams, 2)
-    found = streams.session.sql(over_tables(streams, STATEMENTS[name][0]))
     expected = streams.expected(STATEMENTS[name][1])
-    assert Counter(tuple(row) for row in found.collect()) == expected
+    assert streams.over_tables(STATEMENTS[name][0]) == expected
     assert expected.total() > 10
 
 
@@ -149,12 +135,12 @@ def test_streams(streams: Streams) -> None:
     """In several runs, whose rows are out of order."""
     sinks = {name: name.replace(" ", "_") for name in STATEMENTS}
     streams.sinks([*sinks.values()])
-    script = "; ".join(f"INSERT INTO {sink} {STATEMENTS[name][0]}" for name, sink in sinks.items())
+    statements = {sink: STATEMENTS[name][0] for name, sink in sinks.items()}
     for _ in range(2):
         on_time(streams, 2)
-        streams.session.run_script(script, checkpoint=str(streams.root / "checkpoints"))
+        streams.insert(statements)
     end(streams)
-    streams.session.run_script(script, checkpoint=str(streams.root / "checkpoints"))
+    streams.insert(statements)
     for name, sink in sinks.items():
         assert streams.found(sink) == streams.expected(STATEMENTS[name][1]), name
 

@@ -2,7 +2,6 @@
 
 import itertools
 import re
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -124,14 +123,14 @@ def test_all_kinds_of_joins_without_a_key(streams: Streams, home: str, names: li
     """In several runs, whose rows are out of order; rows that wait lie on one worker, or on several."""
     streams.session.context.settings.set("wjoin.state", home)
     streams.sinks([sink_of(name) for name in names])
-    script = "; ".join(f"INSERT INTO {sink_of(name)} {EVERY[name][0]}" for name in names)
+    statements = {sink_of(name): EVERY[name][0] for name in names}
     for _ in range(runs):
         on_time(streams, 1)
-        streams.session.run_script(script, checkpoint=str(streams.root / "checkpoints"))
+        streams.insert(statements)
     first = names[0]
     assert streams.found(sink_of(first)) < streams.expected(EVERY[first][1])
     end(streams)
-    streams.session.run_script(script, checkpoint=str(streams.root / "checkpoints"))
+    streams.insert(statements)
     for name in names:
         expected = streams.expected(EVERY[name][1])
         found = streams.found(sink_of(name))
@@ -145,12 +144,7 @@ def test_all_kinds_of_joins_without_a_key(streams: Streams, home: str, names: li
 @pytest.mark.parametrize("name", tiers(NEAREST, long=[*NEAREST][1:]))
 def test_asof_joins_of_tables_without_a_key(streams: Streams, name: str) -> None:
     on_time(streams, 2)
-    text = NEAREST[name][0]
-    for table in streams.names:
-        rows = streams.session.spark.read.parquet(str(streams.root / table))
-        rows.createOrReplaceTempView(f"table_{table}")
-        text = re.sub(rf"\b{table} ([ABC])\b", rf"table_{table} WATERMARK n DELAY OF 0 AS \1", text)
-    found = Counter(tuple(row) for row in streams.session.sql(text).collect())
+    found = streams.over_tables(NEAREST[name][0])
     assert found == streams.expected(NEAREST[name][1])
 
 

@@ -196,7 +196,8 @@ CHAIN_MEANS = """SELECT A.n, B.n, C.n FROM one A, two B, three C
     WHERE abs(A.n - B.n) <= 9 AND A.k = B.k AND abs(A.n - C.n) <= 5 AND A.k = C.k"""
 
 
-@pytest.mark.parametrize("killed", tiers([False, True], long=[True]))
+@pytest.mark.long
+@pytest.mark.parametrize("killed", [False, True])
 def test_late_rows_of_joins_over_joins(late: Late, killed: bool) -> None:
     """They are told of the streams, by the join that reads them, and once where the query starts again."""
     for files in (2, 1):

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import wjoin
-from tests.stream.joined import Streams, end, on_time, set_of
+from tests.stream.joined import Streams, come_after_a_move, end, on_time, set_of
 from tests.stream.test_alter_sets import settled
 from tests.tiers import tiers
 from wjoin.grammar.errors import WJoinError
@@ -115,28 +115,23 @@ def test_all_kinds_of_joins_of_streams(streams: Streams, home: str, names: list[
     """In several runs, whose rows are out of order; what has no partner comes once no partner can."""
     streams.session.context.settings.set("wjoin.state", home)
     streams.sinks(names)
-    script = "; ".join(f"INSERT INTO {name} {STATEMENTS[name][0]}" for name in names)
+    statements = {name: STATEMENTS[name][0] for name in names}
     for _ in range(2):
         on_time(streams, 2)
-        streams.session.run_script(script, checkpoint=str(streams.root / "checkpoints"))
+        streams.insert(statements)
     before = streams.found("left")
     assert before < streams.expected(STATEMENTS["left"][1])
     end(streams)
-    streams.session.run_script(script, checkpoint=str(streams.root / "checkpoints"))
+    streams.insert(statements)
     assert_as_duckdb(streams, names)
 
 
-@pytest.mark.parametrize("name", tiers(STATEMENTS, long=[*STATEMENTS][3:]))
+@pytest.mark.parametrize("name", tiers(STATEMENTS, long=[*STATEMENTS][1:]))
 def test_tables_are_joined_by_spark(streams: Streams, name: str) -> None:
     on_time(streams, 2)
-    text = STATEMENTS[name][0]
-    for table in streams.names:
-        rows = streams.session.spark.read.parquet(str(streams.root / table))
-        rows.createOrReplaceTempView(f"table_{table}")
-        text = re.sub(rf"\b{table} ([ABC])\b", rf"table_{table} WATERMARK n DELAY OF 0 AS \1", text)
-    found = Counter(tuple(row) for row in streams.session.sql(text).collect())
+    found = streams.over_tables(STATEMENTS[name][0])
     assert found == streams.expected(STATEMENTS[name][1])
-    assert "native" in streams.session.explain(text)
+    assert "native" in streams.session.explain(streams.as_tables(STATEMENTS[name][0]))
 
 
 @pytest.mark.long
@@ -181,19 +176,13 @@ def fractions(streams: Streams, rows: int, step: int) -> list[tuple[Any, ...]]:
     return found
 
 
-@pytest.mark.parametrize(
-    ("home", "names"),
-    [
-        ("files", ["left"]),
-        *(pytest.param(each, list(BESIDE), marks=pytest.mark.long) for each in ("files", "spark")),
-    ],
-    ids=["some", "files", "spark"],
-)
+@pytest.mark.long
+@pytest.mark.parametrize("home", ["files", "spark"])
 def test_fractions_and_decimals_are_compared_as_spark_does(
-    session: wjoin.Session, tmp_path: Path, home: str, names: list[str]
+    session: wjoin.Session, tmp_path: Path, home: str
 ) -> None:
     """NaN is itself, and above all numbers; two zeros are equal; no decimal is rounded."""
-    streams, spark = Streams(session, tmp_path, random.Random(5), delay=20), session.spark
+    streams, spark, names = Streams(session, tmp_path, random.Random(5), delay=20), session.spark, [*BESIDE]
     session.context.settings.set("wjoin.state", home)
     for name in ("one", "two"):
         session.sql(
@@ -246,8 +235,7 @@ def test_marks_stay_where_another_kernel_goes_on(streams: Streams, home: str, na
             end(streams)
         else:
             on_time(streams, 1)
-        script = "; ".join(f"INSERT INTO {name} {text}" for name, text in texts.items())
-        streams.session.run_script(script, checkpoint=str(streams.root / "checkpoints"))
+        streams.insert(texts)
     assert_as_duckdb(streams, names)
 
 
@@ -276,23 +264,8 @@ def test_a_set_loses_an_outer_join_and_gets_it_back(streams: Streams) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("home", ["files", "spark"])
 def test_marks_move_to_other_workers(streams: Streams, home: str) -> None:
-    names, session = ["full", "semi"], streams.session
-    streams.sinks(names)
-    session.context.settings.set("wjoin.state", home)
-    script = "; ".join(f"INSERT INTO {name} {STATEMENTS[name][0]}" for name in names)
-    on_time(streams, 3)
-    old, new = (str(streams.root / each) for each in ("checkpoints", "moved"))
-    session.run_script(script, checkpoint=old)
-    before = session.spark.conf.get("spark.sql.shuffle.partitions")
-    session.context.settings.set("wjoin.state", "spark" if home == "files" else "files")
-    session.repartition(script, old, new, 3)
-    session.spark.conf.set("spark.sql.shuffle.partitions", "3")
-    try:
-        on_time(streams, 1)
-        end(streams)
-        session.run_script(script, checkpoint=new)
-    finally:
-        session.spark.conf.set("spark.sql.shuffle.partitions", str(before))
+    names = ["full", "semi"]
+    come_after_a_move(streams, home, {name: STATEMENTS[name][0] for name in names})
     assert_as_duckdb(streams, names)
 
 

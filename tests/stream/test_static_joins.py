@@ -1,6 +1,5 @@
 """Outer, semi and anti joins with tables that do not stream have the rows that DuckDB has."""
 
-import re
 from collections import Counter
 
 import pytest
@@ -183,12 +182,12 @@ def test_joins_of_streams_with_tables(streams: Streams, home: str, names: list[s
     sinks = {name: name.replace(" ", "_") for name in names}
     streams.session.context.settings.set("wjoin.state", home)
     streams.sinks([*sinks.values()])
-    script = "; ".join(f"INSERT INTO {sink} {declared(STATEMENTS[name][0])}" for name, sink in sinks.items())
+    statements = {sink: declared(STATEMENTS[name][0]) for name, sink in sinks.items()}
     for _ in range(1 if len(names) < len(STATEMENTS) else 2):
         on_time(streams, 2)
-        streams.session.run_script(script, checkpoint=str(streams.root / "checkpoints"))
+        streams.insert(statements)
     end(streams)
-    streams.session.run_script(script, checkpoint=str(streams.root / "checkpoints"))
+    streams.insert(statements)
     for name, sink in sinks.items():
         expected = streams.expected(STATEMENTS[name][1])
         found = streams.found(sink)
@@ -200,12 +199,7 @@ def test_joins_of_streams_with_tables(streams: Streams, home: str, names: list[s
 @pytest.mark.parametrize("name", tiers(STATEMENTS, long=[*STATEMENTS][1:]))
 def test_joins_of_tables(streams: Streams, name: str) -> None:
     on_time(streams, 2)
-    text = declared(STATEMENTS[name][0])
-    for table in streams.names:
-        rows = streams.session.spark.read.parquet(str(streams.root / table))
-        rows.createOrReplaceTempView(f"table_{table}")
-        text = re.sub(rf"\b{table} ([ABC])\b", rf"table_{table} WATERMARK n DELAY OF 0 AS \1", text)
-    found = Counter(tuple(row) for row in streams.session.sql(text).collect())
+    found = streams.over_tables(declared(STATEMENTS[name][0]))
     assert found == streams.expected(STATEMENTS[name][1])
 
 
@@ -217,13 +211,13 @@ def test_a_table_without_rows_does_not_cut_the_streams_off(streams: Streams) -> 
     streams.oracle.execute("DELETE FROM dim")
     names = ["missing", "left", "anti", "sides"]
     streams.sinks(names)
-    script = "; ".join(f"INSERT INTO {name} {STATEMENTS[name][0]}" for name in names)
+    statements = {name: STATEMENTS[name][0] for name in names}
     try:
         for _ in range(2):
             on_time(streams, 2)
-            streams.session.run_script(script, checkpoint=str(streams.root / "checkpoints"))
+            streams.insert(statements)
         end(streams)
-        streams.session.run_script(script, checkpoint=str(streams.root / "checkpoints"))
+        streams.insert(statements)
     finally:
         streams.session.spark.conf.unset("spark.sql.codegen.wholeStage")
     for name in names:
@@ -244,12 +238,11 @@ def test_a_window_of_a_row_that_is_not_there_does_not_hold(session: wjoin.Sessio
 @pytest.mark.long
 def test_a_table_that_a_join_of_streams_reads_is_joined_in_a_subquery(streams: Streams) -> None:
     streams.sinks(["read"])
-    script = f"""INSERT INTO read SELECT A.n AS a, A.t, B.n AS b FROM
-                 (SELECT A.*, D.t FROM one A JOIN dim D ON A.v = D.x) A
-                 LEFT JOIN two B ON A.k = B.k AND A.t = B.s {AB}"""
+    text = f"""SELECT A.n AS a, A.t, B.n AS b FROM (SELECT A.*, D.t FROM one A JOIN dim D ON A.v = D.x) A
+               LEFT JOIN two B ON A.k = B.k AND A.t = B.s {AB}"""
     on_time(streams, 2)
     end(streams)
-    streams.session.run_script(script, checkpoint=str(streams.root / "checkpoints"))
+    streams.insert({"read": text})
     expected = streams.expected(
         f"""SELECT A.n, D.t, B.n FROM one A JOIN dim D ON A.v = D.x
             LEFT JOIN two B ON A.k = B.k AND D.t = B.s AND {AB_ON} WHERE A.n < 1000000"""
