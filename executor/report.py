@@ -30,7 +30,7 @@ class Fold(Enum):
     MIN = "min"
 
 
-class Scope(Enum):
+class CounterScope(Enum):
     """What a counter is of: a stage; a stream in a stage; a stream where it enters, for its statistics."""
 
     STAGE = "stage"
@@ -43,7 +43,7 @@ class Counter:
     """A number that is counted under a name."""
 
     name: str
-    scope: Scope
+    scope: CounterScope
     fold: Fold = Fold.SUM
 
     @property
@@ -60,61 +60,61 @@ class Counter:
 
 COUNTERS = (
     # Combinations that were made, and comparisons of a tuple with a row.
-    Counter("matches", Scope.STAGE),
-    Counter("comparisons", Scope.STAGE),
+    Counter("matches", CounterScope.STAGE),
+    Counter("comparisons", CounterScope.STAGE),
     # Where rows are shed, the sum over keys (or rows) of the square of the results that each has part in.
-    Counter("squares", Scope.STAGE),
+    Counter("squares", CounterScope.STAGE),
     # In an approximate join, rows that have visited another node, those of them that have gone there to
     # measure only, and the bytes of what nodes tell of their windows; in millionths the share of the results
     # that is lost, with the least and the most it may be.
-    Counter("visits", Scope.STAGE),
-    Counter("trials", Scope.STAGE),
-    Counter("summary_bytes", Scope.STAGE),
-    Counter("missing", Scope.STAGE, Fold.MAX),
-    Counter("missing_least", Scope.STAGE, Fold.MAX),
-    Counter("missing_most", Scope.STAGE, Fold.MAX),
+    Counter("visits", CounterScope.STAGE),
+    Counter("trials", CounterScope.STAGE),
+    Counter("summary_bytes", CounterScope.STAGE),
+    Counter("missing", CounterScope.STAGE, Fold.MAX),
+    Counter("missing_least", CounterScope.STAGE, Fold.MAX),
+    Counter("missing_most", CounterScope.STAGE, Fold.MAX),
     # Microseconds that tasks wait for what is sent to the stage, use the state, join, make rows of results.
-    Counter("gathering", Scope.STAGE),
-    Counter("keeping", Scope.STAGE),
-    Counter("joining", Scope.STAGE),
-    Counter("making", Scope.STAGE),
+    Counter("gathering", CounterScope.STAGE),
+    Counter("keeping", CounterScope.STAGE),
+    Counter("joining", CounterScope.STAGE),
+    Counter("making", CounterScope.STAGE),
     # Rows read, rows of them without an event time, rows that were late; rows and bytes of state.
-    Counter("rows", Scope.STREAM),
-    Counter("undated", Scope.STREAM),
-    Counter("late", Scope.STREAM),
+    Counter("rows", CounterScope.STREAM),
+    Counter("undated", CounterScope.STREAM),
+    Counter("late", CounterScope.STREAM),
     # Rows too far ahead; the greatest event time of those, or of the state where that is too far ahead.
-    Counter("ahead", Scope.STREAM),
-    Counter("furthest", Scope.STREAM, Fold.MAX),
+    Counter("ahead", CounterScope.STREAM),
+    Counter("furthest", CounterScope.STREAM, Fold.MAX),
     # Rows that were shed; in millionths the utilisation that decided it, the share of the results that it
     # loses, and the greatest such share among the micro-batches whose rows may still be met.
-    Counter("shed", Scope.STREAM),
-    Counter("utilization", Scope.STREAM, Fold.MAX),
-    Counter("lost", Scope.STREAM, Fold.MAX),
-    Counter("lost_most", Scope.STREAM, Fold.MAX),
-    Counter("kept", Scope.STREAM),
-    Counter("kept_bytes", Scope.STREAM),
+    Counter("shed", CounterScope.STREAM),
+    Counter("utilization", CounterScope.STREAM, Fold.MAX),
+    Counter("lost", CounterScope.STREAM, Fold.MAX),
+    Counter("lost_most", CounterScope.STREAM, Fold.MAX),
+    Counter("kept", CounterScope.STREAM),
+    Counter("kept_bytes", CounterScope.STREAM),
     # The greatest event time.
-    Counter("seen", Scope.STREAM, Fold.MAX),
+    Counter("seen", CounterScope.STREAM, Fold.MAX),
     # The least event time of the rows that windows of rows still have, where none in time ends that.
-    Counter("kept_from", Scope.STREAM, Fold.MIN),
+    Counter("kept_from", CounterScope.STREAM, Fold.MIN),
     # The clock of the micro-batch, and since when a stream is silent by it, in microseconds.
-    Counter("clock", Scope.STREAM, Fold.MAX),
-    Counter("silent", Scope.STREAM, Fold.MAX),
+    Counter("clock", CounterScope.STREAM, Fold.MAX),
+    Counter("silent", CounterScope.STREAM, Fold.MAX),
     # The declared disorder.
-    Counter("delay", Scope.STREAM, Fold.MAX),
+    Counter("delay", CounterScope.STREAM, Fold.MAX),
     # Microseconds that tasks wait for rows, which are read and sent to Python, and that they pack them.
-    Counter("arriving", Scope.STREAM),
-    Counter("packing", Scope.STREAM),
+    Counter("arriving", CounterScope.STREAM),
+    Counter("packing", CounterScope.STREAM),
     # Rows that the join gets, and the bytes of their columns.
-    Counter("passed", Scope.STATISTICS),
-    Counter("size", Scope.STATISTICS),
+    Counter("passed", CounterScope.STATISTICS),
+    Counter("size", CounterScope.STATISTICS),
     # Of some new rows: how many were counted, how many different keys they have, how many the heaviest.
-    Counter("counted", Scope.STATISTICS),
-    Counter("distinct", Scope.STATISTICS),
-    Counter("heaviest", Scope.STATISTICS, Fold.MAX),
+    Counter("counted", CounterScope.STATISTICS),
+    Counter("distinct", CounterScope.STATISTICS),
+    Counter("heaviest", CounterScope.STATISTICS, Fold.MAX),
     # The greatest event time before the micro-batch, and the least one in it.
-    Counter("before", Scope.STATISTICS, Fold.MAX),
-    Counter("earliest", Scope.STATISTICS, Fold.MIN),
+    Counter("before", CounterScope.STATISTICS, Fold.MAX),
+    Counter("earliest", CounterScope.STATISTICS, Fold.MIN),
 )
 
 PLACES = {each.name: place for place, each in enumerate(COUNTERS)}

@@ -28,7 +28,7 @@ from wjoin.grammar.syntax import (
 from wjoin.grammar.tokens import Kind
 
 
-class Asked(NamedTuple):
+class ExistsCondition(NamedTuple):
     """A condition of WHERE as token range, the kind of join that it is, and the parts of its subquery."""
 
     place: tuple[int, int]
@@ -36,7 +36,7 @@ class Asked(NamedTuple):
     parts: Parts
 
 
-def find_asked(code: Code, parts: Parts) -> tuple[Asked, ...]:
+def find_asked(code: Code, parts: Parts) -> tuple[ExistsCondition, ...]:
     """Return the conditions of a WHERE that are an EXISTS or NOT EXISTS with a window to streams outside it.
 
     Raises WJ107 where its subquery is no relation that can be joined.
@@ -55,7 +55,7 @@ def find_asked(code: Code, parts: Parts) -> tuple[Asked, ...]:
                 message = "an EXISTS with a window clause is inside another one"
                 remedy = "write it in a subquery of FROM: FROM (SELECT … WHERE EXISTS (…)) AS B"
                 raise _refused(code.span(inner.where, inner.condition_end), message, remedy)
-            found.append(Asked((start, end), JoinKind.ANTI if absent else JoinKind.SEMI, inner))
+            found.append(ExistsCondition((start, end), JoinKind.ANTI if absent else JoinKind.SEMI, inner))
     return tuple(found)
 
 
@@ -124,7 +124,7 @@ def refuse_asked(code: Code, opening: int, block: SelectBlock) -> None:
 
 
 def with_exists(
-    code: Code, block: SelectBlock, asked: Sequence[Asked], inner: Sequence[SelectBlock]
+    code: Code, block: SelectBlock, asked: Sequence[ExistsCondition], inner: Sequence[SelectBlock]
 ) -> SelectBlock:
     """Return a block in which conditions of WHERE that are EXISTS are joins; ``inner`` are their subqueries.
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from wjoin.planner.cost.semijoin import Link, match_probability
+from wjoin.planner.cost.semijoin import NetworkLink, match_probability
 
 ATTRIBUTE = 5
 """Bytes of an attribute, in the paper."""
@@ -22,12 +22,12 @@ class Sides:
     distinct: float
 
 
-def simple_seconds(sides: Sides, link: Link) -> float:
+def simple_seconds(sides: Sides, link: NetworkLink) -> float:
     """Return the seconds of transmission in a second where every tuple is shipped whole (equation 1)."""
     return sides.rate_1 * link.seconds(1, sides.full)
 
 
-def semijoin_seconds(sides: Sides, link: Link) -> float:
+def semijoin_seconds(sides: Sides, link: NetworkLink) -> float:
     """Return the seconds of transmission in a second with partial tuples first (equation 2)."""
     first = match_probability(sides.window_1, sides.distinct)
     second = match_probability(sides.window_2, sides.distinct)
@@ -61,9 +61,9 @@ class Setting:
         return Sides(self.rate, self.rate, self.window, self.window, *sizes, self.distinct)
 
     @property
-    def link(self) -> Link:
+    def link(self) -> NetworkLink:
         """The link as the equations have it."""
-        return Link(self.latency, self.link_rate)
+        return NetworkLink(self.latency, self.link_rate)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from semijoin_settings import ATTRIBUTE, Setting
 
-from wjoin.planner.cost.semijoin import Link
+from wjoin.planner.cost.semijoin import NetworkLink
 
 _SPREAD = 1_000_003
 _MODULUS = (1 << 61) - 1
@@ -52,7 +52,7 @@ class Pairs:
 class Transmission:
     """What the link has done so far, in simulated time."""
 
-    link: Link
+    link: NetworkLink
     messages: int = 0
     size: float = 0.0
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from wjoin.executor.report import COUNTERS, PLACES, Fold, Scope
+from wjoin.executor.report import COUNTERS, PLACES, CounterScope, Fold
 from wjoin.executor.spark.messages import REPORT
 from wjoin.planner.plan.physical import PhysicalPlan
 
@@ -24,7 +24,7 @@ def reported_to(worker: int) -> str:
 COUNTS = "counts"
 """The column of an observed row that has all counts of a stage, by name."""
 
-MEASURED = tuple(each.name for each in COUNTERS if each.scope is Scope.STATISTICS)
+MEASURED = tuple(each.name for each in COUNTERS if each.scope is CounterScope.STATISTICS)
 """What the statistics of a stream are measured by."""
 
 
@@ -33,7 +33,7 @@ def work_counts(reported: str) -> list[str]:
 
     ``reported``: the values of a report in a row of the output, NULL where it is none.
     """
-    counters = (each for each in COUNTERS if each.scope is Scope.STAGE)
+    counters = (each for each in COUNTERS if each.scope is CounterScope.STAGE)
     return [f"{each.fold.value}(({reported})[{PLACES[each.name]}]) AS {each.name}" for each in counters]
 
 
@@ -67,14 +67,14 @@ def observed(plan: PhysicalPlan, stage: int, joined: DataFrame, query: int, repo
 
 def _told(plan: PhysicalPlan, stage: int) -> Iterator[dict[str, object]]:
     """Yield the name, the place in a report and the fold of each value that is told of a stage."""
-    yield from _of(0, "", Scope.STAGE)
+    yield from _of(0, "", CounterScope.STAGE)
     entering = {each.members[0] for each in plan.stages[stage].inputs if each.stage is None}
     for place, number in enumerate(plan.stages[stage].members, start=1):
-        scopes = (Scope.STREAM, *([Scope.STATISTICS] if number in entering else []))
+        scopes = (CounterScope.STREAM, *([CounterScope.STATISTICS] if number in entering else []))
         yield from _of(place, f":{plan.streams[number].alias}", *scopes)
 
 
-def _of(report: int, subject: str, *scopes: Scope) -> Iterator[dict[str, object]]:
+def _of(report: int, subject: str, *scopes: CounterScope) -> Iterator[dict[str, object]]:
     for each in COUNTERS:
         if each.scope not in scopes:
             continue

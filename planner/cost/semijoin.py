@@ -47,7 +47,7 @@ WORTH_A_REQUEST = 0.05
 
 
 @dataclass(frozen=True)
-class Link:
+class NetworkLink:
     """A link: ``latency`` of a message in seconds, ``bandwidth`` in bytes a second."""
 
     latency: float
@@ -91,7 +91,7 @@ class Shipped:
     late: float
     batches: float
     workers: int
-    link: Link
+    link: NetworkLink
 
     def ways(self, matched: float) -> tuple[Shipment, ...]:
         """Return the ways to ship it, the one to take first.
@@ -229,7 +229,7 @@ def shipments(
         late=sum(max(1.0, site.widths.get(name.lower(), 0.0)) for name in late),
         batches=model.arrival.batches * unit,
         workers=model.cores,
-        link=Link(site.latency.value, site.bandwidth.value),
+        link=NetworkLink(site.latency.value, site.bandwidth.value),
     )
     ways = list(shipped.ways(matched.value))
     if held:

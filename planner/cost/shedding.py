@@ -131,7 +131,7 @@ def lost_share(kept: Iterable[tuple[object, float]]) -> float:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class ExpectedResults:
     """The results that there would have been: ``expected``, and ``least`` to ``most``, None where all may be
     lost."""
 
@@ -152,7 +152,7 @@ CONFIDENCE = 1.96
 """Deviations on either side of what is expected: 95 % of what is normal."""
 
 
-def estimated(found: int, squares: int, lost: float, lost_most: float) -> Estimate:
+def estimated(found: int, squares: int, lost: float, lost_most: float) -> ExpectedResults:
     """Return how many results a micro-batch would have had (Horvitz and Thompson, 1952).
 
     ``lost`` is the share that the micro-batch's ratio loses, ``lost_most`` that of the greatest ratio by
@@ -162,12 +162,14 @@ def estimated(found: int, squares: int, lost: float, lost_most: float) -> Estima
     so the variance is lost · squares / (1 - lost)² at the most.
     """
     if lost <= 0 and lost_most <= 0:
-        return Estimate(found, found, found)
+        return ExpectedResults(found, found, found)
     most, least = 1.0 - lost, 1.0 - max(lost, lost_most)
     if least <= 0:
-        return Estimate(found / most if most > 0 else found, found, None)
+        return ExpectedResults(found / most if most > 0 else found, found, None)
     deviation = CONFIDENCE * math.sqrt(max(lost, lost_most) * squares) / least
-    return Estimate(found / most, max(float(found), found / most - deviation), found / least + deviation)
+    return ExpectedResults(
+        found / most, max(float(found), found / most - deviation), found / least + deviation
+    )
 
 
 def _missing(found: int, whole: float) -> float:

@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 from semijoin_settings import Sides, semijoin_seconds, simple_seconds
 
-from wjoin.planner.cost.semijoin import Link
+from wjoin.planner.cost.semijoin import NetworkLink
 
 PAPER = Sides(500, 500, 500, 500, full=100, partial=10, distinct=10_000)
-PAPERS_LINK = Link(0.005, 1000)
-LINK = Link(0.002, 1e5)
+PAPERS_LINK = NetworkLink(0.005, 1000)
+LINK = NetworkLink(0.002, 1e5)
 
 
 def test_the_equations_as_computed_by_hand() -> None:

@@ -7,10 +7,10 @@ import pytest
 
 from wjoin.measured.progress import Progress
 from wjoin.measured.reports import MicroBatchReport
-from wjoin.measured.utilization import Busy, Rules, Utilization
+from wjoin.measured.utilization import Busy, Utilization, UtilizationRules
 
 BEGAN = datetime(2026, 11, 29, 10, tzinfo=UTC)
-RULES = Rules(fixed=0.3, interval=1.0, memory=1000)
+RULES = UtilizationRules(fixed=0.3, interval=1.0, memory=1000)
 
 
 def report(

@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 
 from tests.tiers import tiers
 from wjoin.results.commit_log import LOG, CommitLog
-from wjoin.results.commits import Commit, Kept, Results
-from wjoin.results.retention import Keeper
+from wjoin.results.commits import Commit, KeptResults, Results
+from wjoin.results.retention import ResultsKeeper
 from wjoin.sources.retention import Retention
 from wjoin.spark.hadoop_files import Files
 
@@ -134,11 +134,13 @@ def test_commits_are_kept_as_long_as_they_should_be(spark: SparkSession, tmp_pat
     interval, entries = chance.randint(1, 5), chance.choice([2, 10, 30])
     sink = Sink(tmp_path / "a b", chance, times, interval, entries)
     log = CommitLog(Files.of(spark), str(sink.folder))
-    log.keep(Kept(times, "{}", sink.now))
-    assert (log.kept or Kept(times, "", 0)).times == times
+    log.keep(KeptResults(times, "{}", sink.now))
+    assert (log.kept or KeptResults(times, "", 0)).times == times
 
-    def keeper() -> Keeper:
-        return Keeper("sink", log, log.kept or Kept(times, "", 0), max(1, entries // 2), lambda: sink.now)
+    def keeper() -> ResultsKeeper:
+        return ResultsKeeper(
+            "sink", log, log.kept or KeptResults(times, "", 0), max(1, entries // 2), lambda: sink.now
+        )
 
     running, lazy = keeper(), chance.random() < 0.3
     for _ in range(40):

@@ -33,7 +33,7 @@ _SHARED = re.compile(r"CTERelationRef (\d+)")
 
 
 @dataclass(frozen=True)
-class Stages:
+class HandedStages:
     """A compiled join whose state is in files: the name of its folder, and the workers of each stage."""
 
     folder: str
@@ -45,7 +45,7 @@ def folder_of(plan: PhysicalPlan) -> str:
     return "-".join(dict.fromkeys(fingerprint(plan, stage) for stage in plan.stages))
 
 
-def hand_over(spark: SparkSession, number: int, stages: Stages) -> None:
+def hand_over(spark: SparkSession, number: int, stages: HandedStages) -> None:
     """Have the tasks of join ``number`` know the checkpoint of the query that it will be in."""
     known = held(spark).known(_Starts)
     if known is None:
@@ -79,7 +79,7 @@ class _Starts:
     def __init__(self, spark: SparkSession) -> None:
         # What is held for a session must not keep it alive.
         self._spark = weakref.ref(spark)
-        self.stages: dict[int, Stages] = {}
+        self.stages: dict[int, HandedStages] = {}
 
     def listen(self) -> None:
         """Have Spark tell of the session's queries."""

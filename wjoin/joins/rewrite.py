@@ -25,7 +25,7 @@ from wjoin.grammar.spans import Span
 from wjoin.grammar.suggestions import suggestion
 from wjoin.grammar.syntax import FromItem, InsertInto, Query, SelectBlock
 from wjoin.grammar.tokens import first_word
-from wjoin.homes.handed import Stages, folder_of, hand_over
+from wjoin.homes.handed import HandedStages, folder_of, hand_over
 from wjoin.homes.homes import FILES, SPARK, state_workers
 from wjoin.joins.delays import output_delays, relation_delays
 from wjoin.joins.from_items import (
@@ -348,7 +348,7 @@ class Rewriting:
         if not files or not workers or not hasattr(spark, "_jsparkSession"):
             return None
         folder = folder_of(plan)
-        hand_over(spark, join.counting.query, Stages(folder, workers))
+        hand_over(spark, join.counting.query, HandedStages(folder, workers))
         return Path(folder)
 
     def _in_files(self) -> bool:

@@ -17,7 +17,7 @@ from wjoin.measured.begun import Begun, Columns, KnownSink
 from wjoin.measured.beside import UNREACHABLE, Beside, KeptWarning
 from wjoin.measured.ended_streams import ending
 from wjoin.measured.recorder import Measured, Recorded, Recorder, read_measured
-from wjoin.measured.utilization import Rules, Utilization
+from wjoin.measured.utilization import Utilization, UtilizationRules
 from wjoin.planner.bind.written import Written
 from wjoin.planner.choose.layouts import FREE, UNKNOWN, Layout, LayoutRule, of_checkpoint
 from wjoin.planner.plan.physical import Method, PhysicalPlan
@@ -169,7 +169,9 @@ class Kept:
         if self._identity is not None:
             refuse_other(self._identity, own, checkpoint)
 
-    def recorder(self, name: str, plans: Mapping[int, PhysicalPlan], rules: Rules) -> Recorder | None:
+    def recorder(
+        self, name: str, plans: Mapping[int, PhysicalPlan], rules: UtilizationRules
+    ) -> Recorder | None:
         """Return what measures a query of that name, None where there is nothing to measure or no place.
 
         ``rules``: by what it is measured how busy it is.

@@ -13,7 +13,7 @@ import numpy as np
 from wjoin.executor.report import NOTHING_FIRST, NOTHING_SEEN
 from wjoin.executor.spark.observe import COUNTS, PREFIX
 from wjoin.measured.layers import LAYERS
-from wjoin.planner.cost.shedding import Estimate, estimated
+from wjoin.planner.cost.shedding import ExpectedResults, estimated
 from wjoin.planner.plan.ahead import GREATEST_NUMBER
 
 BROKEN = "wjoin-broken:"
@@ -112,7 +112,7 @@ class Done:
     def results_lost(self) -> tuple[float, float, float]:
         """The share of the results that is lost to shedding, ε, with the least and the most it may be."""
         most = None if self.results_unknown else self.results_most
-        return Estimate(self.results_expected, self.results_least, most).lost(self.matches)
+        return ExpectedResults(self.results_expected, self.results_least, most).lost(self.matches)
 
     def some(self, names: Iterable[str]) -> dict[str, Any]:
         """Return some of what is told, by name."""
@@ -301,7 +301,7 @@ def read(progress: Any) -> Progress:
     )
 
 
-def _estimate(counts: Mapping[str, int]) -> Estimate:
+def _estimate(counts: Mapping[str, int]) -> ExpectedResults:
     """Return how many results a W-join would have had if nothing had been shed."""
     least, most = (counts.get(name, 0) / _MILLION for name in ("missing_least", "missing_most"))
     if most > 0:

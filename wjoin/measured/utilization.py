@@ -10,7 +10,7 @@ from wjoin.planner.cost.shedding import came_in, state_utilization, time_utiliza
 
 
 @dataclass(frozen=True)
-class Rules:
+class UtilizationRules:
     """By what a query is measured: the seconds of a micro-batch that are no work on rows, the ``interval``.
 
     A shorter micro-batch is in time. ``memory``: the bytes that its state may have, None for no limit.
@@ -37,7 +37,7 @@ class Busy:
 class Utilization:
     """τ of the last micro-batch that had one before it: of the state or of the time, whichever is worse."""
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: UtilizationRules) -> None:
         self._rules = rules
         self._before: Progress | None = None
         self.now: Busy | None = None

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pyspark.sql import SparkSession
 
 from wjoin.grammar.errors import WJoinError
-from wjoin.results.commits import Commit, Kept, Results, decoded, encoded, new_commits
+from wjoin.results.commits import Commit, KeptResults, Results, decoded, encoded, new_commits
 from wjoin.sources.catalog import SinkDeclaration
 from wjoin.sources.format_options import FILE_FORMATS, own_option
 from wjoin.sources.retention import Retention
@@ -63,16 +63,16 @@ class CommitLog:
         return cls(Files.of(spark), resolved(path).rstrip("/"))
 
     @property
-    def kept(self) -> Kept | None:
+    def kept(self) -> KeptResults | None:
         """What the sink keeps, None where nobody has said so."""
         numbers = self._numbers(_KEPT)
         if not numbers:
             return None
         text = self.files.read(f"{self.folder}/{INDEX}/kept-{numbers[-1][0]}")
         told = json.loads(text)
-        return Kept(Retention(**told["times"]), told["schema"], told["since"])
+        return KeptResults(Retention(**told["times"]), told["schema"], told["since"])
 
-    def keep(self, kept: Kept) -> None:
+    def keep(self, kept: KeptResults) -> None:
         """Write down what the sink keeps, where that is new."""
         before, numbers = self.kept, self._numbers(_KEPT)
         if before is None or (before.times, before.schema) != (kept.times, kept.schema):

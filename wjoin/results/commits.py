@@ -29,7 +29,7 @@ class Commit:
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptResults:
     """What a sink keeps of its results: how long, and of which columns.
 
     ``schema`` is Spark's, of the rows, as JSON; ``since`` is when this was written down.
@@ -44,7 +44,7 @@ class Kept:
 class Results:
     """The commits of a sink that are there, oldest first; ``gone`` is the time of the one before them."""
 
-    kept: Kept
+    kept: KeptResults
     commits: tuple[Commit, ...]
     gone: int | None
 
@@ -80,7 +80,7 @@ def path_of(line: str) -> str:
     return unquote(str(json.loads(line)["path"]))
 
 
-def forgotten_before(compacted: Iterable[int], kept: Kept, now: int) -> int:
+def forgotten_before(compacted: Iterable[int], kept: KeptResults, now: int) -> int:
     """Return the time before which no commit can be needed: Spark's log has forgotten it for the grace time.
 
     ``compacted`` are the times of the log's compact entries. One of them must have been written long enough

@@ -17,7 +17,7 @@ from wjoin.measured.beside import UNREACHABLE
 from wjoin.measured.followed import Observer
 from wjoin.measured.reports import MicroBatchReport
 from wjoin.results.commit_log import CommitLog
-from wjoin.results.commits import Commit, Kept, forgotten_before, path_of
+from wjoin.results.commits import Commit, KeptResults, forgotten_before, path_of
 from wjoin.sources.catalog import SinkDeclaration
 from wjoin.spark.notices import tell
 from wjoin.spark.spark_failures import first_line
@@ -39,14 +39,14 @@ _FAILS = 4
 """Tries that fail one after the other until that is told."""
 
 
-class Keeper(Observer):
+class ResultsKeeper(Observer):
     """Follows a query for one sink; ``most`` are the micro-batches in a file of its index.
 
     ``now`` tells the time, in milliseconds since 1970.
     """
 
     def __init__(
-        self, name: str, log: CommitLog, kept: Kept, most: int, now: Callable[[], int] | None = None
+        self, name: str, log: CommitLog, kept: KeptResults, most: int, now: Callable[[], int] | None = None
     ) -> None:
         self._name, self._log, self._kept, self._most = name, log, kept, most
         self._now = now or milliseconds
@@ -132,7 +132,7 @@ class Keeper(Observer):
         self._compacted = [at for at in self._compacted if at >= before]
 
 
-def keepers(spark: SparkSession, sinks: Sequence[tuple[SinkDeclaration, StructType]]) -> list[Keeper]:
+def keepers(spark: SparkSession, sinks: Sequence[tuple[SinkDeclaration, StructType]]) -> list[ResultsKeeper]:
     """Return who keeps the results of the sinks that RETAIN them, whose rows have a schema each.
 
     What they keep is written down before a query starts. Raises WJoinError WJ606 under Spark Connect.
@@ -146,11 +146,11 @@ def keepers(spark: SparkSession, sinks: Sequence[tuple[SinkDeclaration, StructTy
         if log is not None and sink.retain is None:
             log.keep_no_more()
         elif log is not None and sink.retain is not None:
-            kept = Kept(sink.retain, schema.json(), milliseconds())
+            kept = KeptResults(sink.retain, schema.json(), milliseconds())
             log.keep(kept)
             # Spark's log keeps so many entries at the least when it has compacted them.
             least = int(spark.conf.get("spark.sql.streaming.minBatchesToRetain") or "100")
-            found.append(Keeper(sink.name, log, log.kept or kept, max(1, min(_MOST, least // 2))))
+            found.append(ResultsKeeper(sink.name, log, log.kept or kept, max(1, min(_MOST, least // 2))))
     return found
 
 

@@ -26,12 +26,12 @@ from wjoin.measured.beside import UNREACHABLE, exists
 from wjoin.measured.followed import follower_of, settle
 from wjoin.measured.kept import Kept
 from wjoin.measured.load import Load, following
-from wjoin.measured.utilization import Rules
+from wjoin.measured.utilization import UtilizationRules
 from wjoin.planner.bind.lineage import reads
 from wjoin.planner.plan.block_columns import quoted
 from wjoin.queries.run_once import given_whole
 from wjoin.queries.running import Running
-from wjoin.results.retention import Keeper, keepers
+from wjoin.results.retention import ResultsKeeper, keepers
 from wjoin.sources.catalog import Catalog, SinkDeclaration, find
 from wjoin.sources.format_options import FILE_FORMATS, own_option
 from wjoin.sources.late_rows import refuse_late_sink
@@ -374,7 +374,7 @@ class Starting:
     joins: Joins | None
     once: bool
     every: str | None
-    keepers: tuple[Keeper, ...] = ()
+    keepers: tuple[ResultsKeeper, ...] = ()
 
 
 def prepare(
@@ -439,12 +439,12 @@ def started(asked: Asked, writer: DataStreamWriter, starting: Starting) -> Runni
     return running
 
 
-def _rules(asked: Asked, kept: Kept, joins: Joins) -> Rules:
+def _rules(asked: Asked, kept: Kept, joins: Joins) -> UtilizationRules:
     """Return by what it is measured how busy a query is."""
     rules, constants = asked.settings.shedding(), asked.settings.costs().constants
     workers = [state_workers(asked.engine.spark, plan) for plan in joins.plans.values()]
     fixed = (constants.in_files() if kept.home.files else constants).fixed(workers)
-    return Rules(fixed, rules.interval, rules.memory)
+    return UtilizationRules(fixed, rules.interval, rules.memory)
 
 
 def _load(asked: Asked, run: str) -> Load | None:

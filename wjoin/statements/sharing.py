@@ -11,7 +11,7 @@ from wjoin.measured.kept import Kept
 from wjoin.settings.settable import SHARED
 from wjoin.statements.inserts import target_sink
 from wjoin.statements.set_sinks import sink_of
-from wjoin.statements.statement_sets import Written
+from wjoin.statements.statement_sets import WrittenSet
 
 
 def in_sets(asked: Asked, statements: Iterable[Statement]) -> Iterator[Statement]:
@@ -61,7 +61,7 @@ def _fits(asked: Asked, insert: InsertInto, together: Sequence[InsertInto]) -> b
             return False
         kept = Kept(asked.engine.spark, None, asked.settings.home())
         alone = [SetStatement(insert, sink)]
-        for each, rows in Written.of(parts_of(asked, alone, kept), kept, alone, sink.name).rows:
+        for each, rows in WrittenSet.of(parts_of(asked, alone, kept), kept, alone, sink.name).rows:
             if each.insert is insert:
                 sink_of(sink, rows)
     except WJoinError:

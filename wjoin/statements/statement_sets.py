@@ -70,7 +70,7 @@ class PlannedSet:
     name: str
     statements: tuple[SetStatement, ...]
     parts: tuple[SetJoin, ...]
-    written: "Written"
+    written: "WrittenSet"
     folder: str | None
     kept: Kept
     changed: bool = False
@@ -88,7 +88,7 @@ class PlannedSet:
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenSet:
     """The rows that each statement writes, over a ``shape`` that stands for what the set has ``made``.
 
     ``commits`` are the numbers of the rows that commit the results of some of their sinks.
@@ -102,7 +102,7 @@ class Written:
     @classmethod
     def of(
         cls, parts: Sequence[SetJoin], kept: Kept, statements: Sequence[SetStatement], query: str
-    ) -> "Written":
+    ) -> "WrittenSet":
         """Return what the statements of joins write, and late rows of their streams (``late_rows``).
 
         Raises WJoinError WJ606 for what a set cannot run, and what ``late_rows`` raises.
@@ -167,7 +167,7 @@ def plan_set(
         folder = asked.queries.name_folder(directory, name)
     kept = Kept(spark, folder, AUTO if moving else asked.settings.home(), moving=moving)
     parts = parts_of(asked, statements, kept)
-    written = Written.of(parts, kept, statements, late_for(name, folder))
+    written = WrittenSet.of(parts, kept, statements, late_for(name, folder))
     planned = PlannedSet(name, statements, parts, written, folder, kept, histories=histories)
     if folder is not None and not moving:
         waiting = _waiting_rows(spark, folder)
@@ -204,7 +204,9 @@ def _on_checkpoint(asked: Asked, planned: PlannedSet, checkpoint: str) -> Planne
         parts = changed_parts(asked, planned.statements, planned.kept, *told, planned.histories)
         if parts is None:
             raise
-        written = Written.of(parts, planned.kept, planned.statements, late_for(planned.name, planned.folder))
+        written = WrittenSet.of(
+            parts, planned.kept, planned.statements, late_for(planned.name, planned.folder)
+        )
         for statement, rows in written.rows:
             with located(statement.insert.target[-1].span):
                 refuse_columns(statement.sink, rows, planned.kept)
