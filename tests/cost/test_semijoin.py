@@ -11,7 +11,7 @@ from wjoin.planner.catalog import Estimate, Origin, Relation, SiteFacts
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.cost.semijoin import (
     CALL_BYTES,
-    Link,
+    NetworkLink,
     Shipment,
     Shipments,
     match_probability,
@@ -21,11 +21,11 @@ from wjoin.planner.explain.describe import describe
 from wjoin.planner.plan.physical import Shipping
 from wjoin.sources.site_streams import slow_link
 
-LINK = Link(0.002, 1e5)
+LINK = NetworkLink(0.002, 1e5)
 
 
 def test_a_message_costs_its_latency_and_its_bytes() -> None:
-    assert Link(0.01, 200).seconds(3, 100) == pytest.approx(0.53)
+    assert NetworkLink(0.01, 200).seconds(3, 100) == pytest.approx(0.53)
 
 
 @pytest.mark.parametrize(("window", "distinct"), [(1, 1), (1, 2), (3, 7), (50, 20)])
@@ -46,7 +46,7 @@ def relation(heaviest: float | None = None, distinct: float = DISTINCT, **known:
     return stream_of(COLUMNS, {"rate": RATE, "distinct.k": distinct, **shares, **known})
 
 
-def at_site(found: Relation, payload: float = 1000.0, link: Link = LINK) -> Relation:
+def at_site(found: Relation, payload: float = 1000.0, link: NetworkLink = LINK) -> Relation:
     latency, bandwidth = (Estimate(each, Origin.MEASURED) for each in (link.latency, link.bandwidth))
     return replace(found, site=SiteFacts({"ts": 8.0, "k": 8.0, "payload": payload}, latency, bandwidth))
 
@@ -126,7 +126,7 @@ def test_partial_tuples_grow_with_what_matches_until_whole_rows_are_cheaper() ->
 
 
 def test_a_request_that_saves_less_than_its_latency_is_not_made() -> None:
-    slow = Link(5.0, 1e9)
+    slow = NetworkLink(5.0, 1e9)
     found = shipments(at_site(relation(matched=0.5), link=slow), relation())
     assert found.chosen is Shipping.FULL
     partial, whole = (way(found, each) for each in (Shipping.PARTIAL, Shipping.FULL))
@@ -136,7 +136,7 @@ def test_a_request_that_saves_less_than_its_latency_is_not_made() -> None:
 
 @pytest.mark.parametrize(("bandwidth", "keeps_up"), [(2e6, True), (1e6, False)])
 def test_a_link_that_cannot_keep_up_is_told(bandwidth: float, keeps_up: bool) -> None:
-    streams = (at_site(relation(matched=1.0), link=Link(0.002, bandwidth)), relation())
+    streams = (at_site(relation(matched=1.0), link=NetworkLink(0.002, bandwidth)), relation())
     planned = plan_over(SQL, streams)
     (found,) = planned.shipments
     assert found.keeps_up is keeps_up
