@@ -17,11 +17,11 @@ from wjoin.executor.combinations import Combinations
 from wjoin.executor.conditions import prepared, true_of
 from wjoin.executor.failed_pairs import failure
 from wjoin.executor.gathering import GatheredLater, Pieces
-from wjoin.executor.lacking import lacked_streams, values_of
+from wjoin.executor.lacking import lacked_streams, there_name, values_of
 from wjoin.executor.pair_calls import CALL_BYTES, PairFailedError, holds
 from wjoin.executor.report import Report
 from wjoin.executor.sifting import Sieve, sifted, worth_sifting
-from wjoin.executor.windows import inside, wanted_by_any, within, within_any
+from wjoin.executor.windows import inside, wanted_by_any, within
 from wjoin.parts.kernels.candidates import Candidates, Search
 from wjoin.parts.kernels.kernel import Kernel
 from wjoin.parts.kernels.registry import KERNELS
@@ -327,10 +327,21 @@ class MultiwayJoin:
     def _wanted(self, complete: Combinations) -> Iterator[BoolArray]:
         """Yield which combinations are inside the windows of some alternative."""
         if self.alternatives:
-            yield within_any(self.alternatives, complete.times)
+            kept: BoolArray = np.logical_or.reduce(
+                [self._keeps(each, complete) for each in self.alternatives]
+            )
+            yield kept
         wanted = wanted_by_any(self.outputs, complete.times) if self.outputs else None
         if wanted is not None:
             yield wanted
+
+    def _keeps(self, windows: Windows, complete: Combinations) -> BoolArray:
+        """Return which combinations keep the bounds of windows, and have a row of each stream of these."""
+        keep = within(windows, complete.times)
+        for stream in self._lacked & windows.bounded:
+            number = self._input_of((stream, 0), complete)
+            keep &= np.asarray(complete.column(number, there_name(stream)))
+        return keep
 
 
 def _conditions(step: Step) -> list[Comparison | Condition]:

@@ -68,11 +68,10 @@ def _refuse_nested(sources: Sequence[ScopeItem], static: Collection[int], absent
         if len(inside) == 1 or source.item.kind is JoinKind.INNER or not last:
             continue
         name, kind = sources[last[0]].name, source.item.kind.words
-        what = "a table, which Spark joins" if last[0] in static else f"which NOT {name} of the path joins"
-        message = f"{kind} has {name} in parentheses on its right side, {what} after the streams"
-        remedy = (
-            f"join {name} in a subquery" if last[0] in static else f"write {name} outside the parentheses"
-        )
+        table = last[0] in static
+        what, why = (", a table,", "Spark joins it") if table else ("", f"NOT {name} of the path joins it")
+        message = f"{kind} has {name}{what} in parentheses on its right side: {why} after the streams"
+        remedy = f"join {name} in a subquery" if table else f"write {name} outside the parentheses"
         raise WJoinError("WJ107", message, span=sources[last[0]].item.span, help=remedy)
 
 

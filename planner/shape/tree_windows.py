@@ -78,18 +78,22 @@ class TreeWindows:
         return [tuple(chain(bounds, *chosen)) for chosen in product(*choices)]
 
     def _refuse_missing(self, tree: JoinTree, number: int, alternative: Alternative) -> None:
-        """Raise WJ107 for an alternative about a stream that need not be there where the others hold."""
+        """Raise WJ107 for an alternative about a stream that need not be there where the others hold.
+
+        Where ON, or all alternatives, name a stream of each side, rows are found by the times of these.
+        """
         if number < 0:
             return
         join = tree.joins[number]
-        loose = (named_in([alternative]) & tree.missing(number)) - tree.there(join.asked, number)[0]
-        if loose:
+        asked = tree.there(join.asked, number)[0]
+        loose = (named_in([alternative]) & tree.missing(number)) - asked
+        if loose and (rows_in(alternative) or not all(map(asked.intersection, join.sides))):
             name, own = self.names[min(loose)], self.names[join.item]
             message = (
                 f"of the windows joined by OR at the join with {own} one asks for {name}, "
                 "which need not have a row there, and another does not"
             )
-            remedy = f"compare {name} with {own} in ON, or name {name} in each of these windows"
+            remedy = f"compare {own} with a stream before it in ON, or name {name} in each of these windows"
             raise WJoinError("WJ107", message, span=alternative[0].span, help=remedy)
 
     def refuse_lost(self, tree: JoinTree) -> None:

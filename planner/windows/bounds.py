@@ -44,6 +44,13 @@ class Windows:
         """
         return self.tables[clock][first][second]
 
+    @property
+    def bounded(self) -> frozenset[int]:
+        """The streams that some bound is about."""
+        numbers = range(self.size)
+        pairs = ((i, j) for i, j in product(numbers, numbers) if i != j and self.between(i, j) is not None)
+        return frozenset(stream for pair in pairs for stream in pair)
+
     def widest(self, pairs: Iterable[tuple[int, int]]) -> int | None:
         """Return the greatest of the bounds between some pairs of streams, None where one is unbounded.
 

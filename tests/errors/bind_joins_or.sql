@@ -1,2 +1,2 @@
-SELECT A.speed FROM camera1 A LEFT JOIN camera2 B ON A.obj_id = B.obj_id LEFT JOIN camera3 C ON A.obj_id = C.obj_id
+SELECT A.speed FROM camera1 A FULL JOIN camera2 B ON A.obj_id = B.obj_id LEFT JOIN camera3 C ON C.speed > 1
 WINDOW (A, B) = 5 SECONDS AND (WINDOW (A, C) = 1 SECOND OR WINDOW (B, C) = 1 MINUTE)
