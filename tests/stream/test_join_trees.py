@@ -232,7 +232,8 @@ STATEMENTS = {
             ON A.k = C.k AND B.s = D.s AND C.v > A.v AND {AC_ON}""",
     ),
     "bushy full": (
-        f"""SELECT A.n AS a, B.n AS b, C.n AS c, D.n AS d FROM (one A LEFT JOIN two B ON A.k = B.k AND A.j = B.j)
+        f"""SELECT A.n AS a, B.n AS b, C.n AS c, D.n AS d
+            FROM (one A LEFT JOIN two B ON A.k = B.k AND A.j = B.j)
             FULL JOIN (three C LEFT JOIN one D ON C.k = D.k AND C.j = D.j) ON A.k = C.k AND A.s = C.s
             AND (D.v > 3 OR D.v IS NULL) {AB} AND {AC} AND WINDOW (C, D) = 3""",
         f"""SELECT A.n, B.n, C.n, D.n FROM (one A LEFT JOIN two B ON A.k = B.k AND A.j = B.j AND {AB_ON})
@@ -253,8 +254,8 @@ STATEMENTS = {
             LEFT JOIN (two B LEFT JOIN three C ON B.k = C.k AND B.v < 6) ON A.k = B.k AND A.j = B.j
             AND coalesce(C.v, 4) > 3 {AB} AND {BC}""",
         f"""SELECT A.n, B.n, C.n FROM one A
-            LEFT JOIN (two B LEFT JOIN three C ON B.k = C.k AND B.v < 6 AND {BC_ON}) ON A.k = B.k AND A.j = B.j
-            AND coalesce(C.v, 4) > 3 AND {AB_ON}""",
+            LEFT JOIN (two B LEFT JOIN three C ON B.k = C.k AND B.v < 6 AND {BC_ON})
+            ON A.k = B.k AND A.j = B.j AND coalesce(C.v, 4) > 3 AND {AB_ON}""",
     ),
     "nested anti": (
         f"""SELECT A.n AS a, B.n AS b FROM one A
@@ -273,8 +274,8 @@ STATEMENTS = {
              WHERE A.k = B.k AND A.s = C.s AND A.v > 1 AND {AB_ON})""",
     ),
     "with pairs": (
-        f"""SELECT A.n AS a, D.n AS d FROM one A SEMI JOIN (two B LEFT JOIN three C ON B.k = C.k AND B.j = C.j)
-            ON A.k = B.k AND A.j = B.j AND (C.v IS NULL OR C.v > A.v)
+        f"""SELECT A.n AS a, D.n AS d
+            FROM one A SEMI JOIN (two B LEFT JOIN three C ON B.k = C.k AND B.j = C.j) ON A.k = B.k AND A.j = B.j AND (C.v IS NULL OR C.v > A.v)
             LEFT JOIN three D ON A.k = D.k AND A.j = D.j {AB} AND {BC} AND WINDOW (A, D) = 3""",
         f"""SELECT A.n, D.n FROM (SELECT * FROM one A WHERE EXISTS
             (SELECT * FROM two B LEFT JOIN three C ON B.k = C.k AND B.j = C.j AND {BC_ON}
@@ -292,10 +293,10 @@ STATEMENTS = {
                C.k NULLS FIRST, C.j, C.v NULLS FIRST, C.s LIMIT 1) X ON true""",
     ),
     "comma": (
-        f"""SELECT A.n AS a, B.n AS b, C.n AS c FROM one A, two B RIGHT JOIN three C ON B.k = C.k AND B.j = C.j
-            {BC} AND {AC} WHERE A.k = C.k AND A.j = C.j""",
-        f"""SELECT A.n, B.n, C.n FROM one A JOIN (two B RIGHT JOIN three C ON B.k = C.k AND B.j = C.j AND {BC_ON})
-            ON A.k = C.k AND A.j = C.j AND {AC_ON}""",
+        f"""SELECT A.n AS a, B.n AS b, C.n AS c
+            FROM one A, two B RIGHT JOIN three C ON B.k = C.k AND B.j = C.j {BC} AND {AC} WHERE A.k = C.k AND A.j = C.j""",
+        f"""SELECT A.n, B.n, C.n FROM one A
+            JOIN (two B RIGHT JOIN three C ON B.k = C.k AND B.j = C.j AND {BC_ON}) ON A.k = C.k AND A.j = C.j AND {AC_ON}""",
     ),
     "four": (
         f"""SELECT A.n AS a, B.n AS b, C.n AS c, D.s FROM one A LEFT JOIN two B ON A.k = B.k AND A.j = B.j
