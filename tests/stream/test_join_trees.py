@@ -275,7 +275,8 @@ STATEMENTS = {
     ),
     "with pairs": (
         f"""SELECT A.n AS a, D.n AS d
-            FROM one A SEMI JOIN (two B LEFT JOIN three C ON B.k = C.k AND B.j = C.j) ON A.k = B.k AND A.j = B.j AND (C.v IS NULL OR C.v > A.v)
+            FROM one A SEMI JOIN (two B LEFT JOIN three C ON B.k = C.k AND B.j = C.j)
+            ON A.k = B.k AND A.j = B.j AND (C.v IS NULL OR C.v > A.v)
             LEFT JOIN three D ON A.k = D.k AND A.j = D.j {AB} AND {BC} AND WINDOW (A, D) = 3""",
         f"""SELECT A.n, D.n FROM (SELECT * FROM one A WHERE EXISTS
             (SELECT * FROM two B LEFT JOIN three C ON B.k = C.k AND B.j = C.j AND {BC_ON}
@@ -289,14 +290,16 @@ STATEMENTS = {
         f"""SELECT A.n, X.b, X.c, X.s FROM one A LEFT JOIN LATERAL
             (SELECT B.n AS b, C.n AS c, C.s FROM two B JOIN three C ON B.k = C.k AND B.j = C.j AND {BC_ON}
              WHERE A.k = B.k AND A.v > 1 AND A.n - C.n BETWEEN 0 AND 6
-             ORDER BY C.n DESC, B.k NULLS FIRST, B.j, B.n, B.v NULLS FIRST, B.s,
+             ORDER BY C.n DESC, B.n, B.k NULLS FIRST, B.j, B.v NULLS FIRST, B.s,
                C.k NULLS FIRST, C.j, C.v NULLS FIRST, C.s LIMIT 1) X ON true""",
     ),
     "comma": (
         f"""SELECT A.n AS a, B.n AS b, C.n AS c
-            FROM one A, two B RIGHT JOIN three C ON B.k = C.k AND B.j = C.j {BC} AND {AC} WHERE A.k = C.k AND A.j = C.j""",
+            FROM one A, two B RIGHT JOIN three C ON B.k = C.k AND B.j = C.j {BC} AND {AC}
+            WHERE A.k = C.k AND A.j = C.j""",
         f"""SELECT A.n, B.n, C.n FROM one A
-            JOIN (two B RIGHT JOIN three C ON B.k = C.k AND B.j = C.j AND {BC_ON}) ON A.k = C.k AND A.j = C.j AND {AC_ON}""",
+            JOIN (two B RIGHT JOIN three C ON B.k = C.k AND B.j = C.j AND {BC_ON})
+            ON A.k = C.k AND A.j = C.j AND {AC_ON}""",
     ),
     "four": (
         f"""SELECT A.n AS a, B.n AS b, C.n AS c, D.s FROM one A LEFT JOIN two B ON A.k = B.k AND A.j = B.j
