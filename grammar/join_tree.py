@@ -190,6 +190,17 @@ class JoinTree:
             return self.meeting(streams)
         return max(self.number_of(on), *map(self.place, self.static.intersection(streams)), self.first)
 
+    def brings(self, pair: Collection[int], on: int | None) -> bool:
+        """Return whether a condition on the times of two streams is a window of the join that brings them.
+
+        One of ON is where that join has it, one of WHERE where no result is without either stream.
+        """
+        if not self.static.isdisjoint(pair):
+            return False
+        if on is None:
+            return self.optional.isdisjoint(pair)
+        return max(map(self.place, pair)) == self.place(on)
+
     def decides(self, streams: Collection[int]) -> bool:
         """Return whether a join decides a condition of WHERE on streams; others are tested after all joins.
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.said import declared, plan_said
 from tests.packages import ROOT, module_name, source_files
 from wjoin.grammar.errors import WJoinError, catalogue
 from wjoin.grammar.parser import parse_script
@@ -66,6 +67,17 @@ def _sql_blocks() -> Iterator[object]:
 @pytest.mark.parametrize("sql", [*_sql_blocks()])
 def test_sql_blocks_parse(sql):
     assert parse_script(sql)
+
+
+@pytest.mark.parametrize("name", ["from-spark", "from-flink", "from-ksqldb"])
+def test_statements_of_others_have_the_windows_of_ours(name):
+    declarations, *statements = _SQL_BLOCK.findall((ROOT / "docs" / f"{name}.md").read_text("utf-8"))
+    streams = {each.name.name: declared(each) for each in parse_script(declarations)}
+    assert statements
+    for theirs, ours in zip(statements[::2], statements[1::2], strict=True):
+        first, second = plan_said(theirs, streams), plan_said(ours, streams)
+        assert first.graph.windows == second.graph.windows
+        assert first.physical.kind is second.physical.kind
 
 
 @pytest.mark.parametrize("module", _MODULES_WITH_EXAMPLES)

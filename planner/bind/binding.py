@@ -17,6 +17,7 @@ from wjoin.planner.bind.outer_joins import (
     absent_items,
     refuse_merged,
     refuse_undecided,
+    refuse_windowless,
     tree_of,
 )
 from wjoin.planner.bind.select_list import Reads, ResultColumn, bind_select_list, bind_tail
@@ -131,13 +132,14 @@ def bind(
             condition = about_absent(text, condition, absent, sources)
         scope = shown if condition.on is None else joined[condition.on]
         conjuncts.append(bind_conjunct(text, condition, scope, parameters, predicates, static, tree, clock))
-        refuse_undecided(tree, conjuncts[-1], condition.span, sources)
+        if not _is_window(conjuncts[-1], static, tree):
+            refuse_undecided(tree, conjuncts[-1], condition.span, sources)
     _refuse_unjoined(sources, times, conjuncts)
     if before is not None:
         conjuncts = before.arranged(conjuncts, [each.name for each in sources])
     said = [each for each in conjuncts if each.times is not None]
-    if not tree.joins:
-        conjuncts = [each for each in conjuncts if not _is_window(each, static)]
+    refuse_windowless(sources, tree, block, said)
+    conjuncts = [each for each in conjuncts if not _is_window(each, static, tree)]
     after = Reads((), frozenset(), ())
     if block.tail.of(text).strip():
         distinct = _is_distinct(text, block)
@@ -181,11 +183,14 @@ def _of_times(made: Conjunct, clock: EventClock | None) -> Conjunct:
     return replace(made, times=TimeBounds((bounds,), exact=True), place=made.span, shown=shown)
 
 
-def _is_window(made: Conjunct, static: Collection[int]) -> bool:
+def _is_window(made: Conjunct, static: Collection[int], tree: JoinTree) -> bool:
     """Return whether a condition says what the windows of a join of streams do, and nothing else."""
     if made.times is None or not made.times.exact or isinstance(made, Equality):
         return False
-    return len(made.times.alternatives) == 1 and streams_of(made).isdisjoint(static)
+    first, *others = made.times.alternatives
+    if others or not streams_of(made).isdisjoint(static):
+        return False
+    return not tree.joins or all(tree.brings((each.source, each.target), made.on) for each in first)
 
 
 def _laterals(text: str, views: Sequence[LateralView], scope: Scope) -> tuple[tuple[str, ...], Reads]:

@@ -43,9 +43,6 @@ def tree_of(sources: Sequence[ScopeItem], static: Collection[int], block: Select
     for each, before in _with_left(sources, 0, len(sources)):
         if each.number not in absent:
             _refuse_order(sources, each, before, tree.static)
-    for join in tree.joins:
-        if join.kind.asof and join.item not in tree.static:
-            _refuse_unbounded(sources, block, join)
     return tree
 
 
@@ -172,8 +169,17 @@ def refuse_merged(pair: UsingPair, sources: Sequence[ScopeItem], tree: JoinTree)
         raise WJoinError("WJ107", message, span=pair.span, help=remedy)
 
 
-def _refuse_unbounded(sources: Sequence[ScopeItem], block: SelectBlock, join: LaterJoin) -> None:
-    if block.window is None and any(each.relation.streaming for each in sources):
+def refuse_windowless(
+    sources: Sequence[ScopeItem], tree: JoinTree, block: SelectBlock, said: Sequence[Conjunct]
+) -> None:
+    """Raise WJ107 for an ASOF JOIN of streams without a window, also one that is ``said`` by conditions."""
+    if block.window is not None or block.implicit or not any(each.relation.streaming for each in sources):
+        return
+    for join in tree.joins:
+        if not join.kind.asof or join.item in tree.static:
+            continue
+        if any(not streams_of(each).isdisjoint(join.right) for each in said):
+            continue
         first, second = (sources[each].name for each in (join.left[0], join.item))
         message = f"{join.kind.words} of streams needs a window, in which the nearest row is looked for"
         help = f"add one: WINDOW ({first}, {second}) = …"

@@ -72,7 +72,8 @@ def arranged_tree(bound: BoundSelect, windows: TreeWindows, block: syntax.Select
     windows.refuse_lost(found)
     if any(each.streaming for each in (source.relation for source in bound.sources)):
         timeless = [number for number, time in enumerate(bound.times) if time is None]
-        _refuse_unconnected(found, windows, span, timeless)
+        if not block.implicit:
+            _refuse_unconnected(found, windows, span, timeless)
         names = [source.name for source in bound.sources]
         written = {each.number for each in bound.sources if tree.kind_of(each.number) is each.item.kind}
         _refuse_of_tables(found, pairs, names, span, written)

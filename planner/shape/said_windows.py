@@ -37,17 +37,8 @@ def said_edges(bound: BoundSelect) -> list[Edge]:
         for each in bound.said
         if each.times is not None
         for found in each.times.hull
-        if _is_of_join(each.on, found, bound.tree)
+        if bound.tree.brings((found.source, found.target), each.on)
     ]
-
-
-def _is_of_join(on: int | None, found: TimeBound, tree: JoinTree) -> bool:
-    pair = {found.source, found.target}
-    if not tree.static.isdisjoint(pair):
-        return False
-    if on is None:
-        return tree.optional.isdisjoint(pair)
-    return max(map(tree.place, pair)) == tree.place(on)
 
 
 def _edge(conjunct: Conjunct, found: TimeBound) -> Edge:
