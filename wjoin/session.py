@@ -278,7 +278,6 @@ class Session:
     ) -> list[DataFrame | StreamingQuery]:
         """Run one statement of a script (see ``run_script``)."""
         asked = self.context.asked(text, params)
-        statement = recognised(asked, statement)
         if isinstance(statement, AlterSet | InsertInto | StatementSet):
             with asked.placed(statement.span):
                 if isinstance(statement, InsertInto):

@@ -146,6 +146,34 @@ def test_every_kind_of_statement_in_spark_sql(rows: Path) -> None:
     assert any(refusal(before + WRONG) in done.stderr for before in ("", "\n"))
 
 
+@pytest.mark.long
+def test_joins_of_streams_without_a_window_clause_in_spark_sql(rows: Path) -> None:
+    words = "FROM sa A JOIN sb B ON A.k = B.k AND abs(timestampdiff(SECOND, A.ts, B.ts))"
+    commit = rows / "checkpoints" / "out" / "commits" / "0"
+    (rows / "wait.sh").write_text(f"until [ -e '{commit}' ]; do sleep 0.2; done\n")
+    done = spark_sql(
+        rows,
+        [
+            *streams_of(rows),
+            f"EXPLAIN SELECT A.id, B.id AS other {words} <= 4",
+            f"SELECT A.id {words} <= 4",
+            f"EXPLAIN SELECT A.id {words} >= 4 AND A.ts <= B.ts",
+            f"CREATE SINK out USING parquet OPTIONS (path '{rows / 'out'}')",
+            f"SET wjoin.checkpoint = {rows / 'checkpoints'}",
+            f"INSERT INTO out SELECT A.id, B.id AS other {words} <= 4",
+            "!sh wait.sh",
+            f"SELECT 'written', count(*) FROM parquet.`{rows / 'out'}`",
+        ],
+        "--hiveconf",
+        "hive.cli.errors.ignore=true",
+        **{"spark.sql.session.timeZone": "UTC"},
+    )
+    assert "|B - A| <= 4 s 999 ms 999 us  [given by abs(timestampdiff" in done.stdout
+    assert "written\t52" in done.stdout.splitlines()
+    assert "error[WJ606]: a SELECT over streams never ends" in done.stderr
+    assert "error[WJ308]: B can be any time after A" in done.stderr
+
+
 KEY = "CASE WHEN A.k = 1 THEN 'one' ELSE 'other' END AS key"
 SET = f"""EXECUTE STATEMENT SET cameras ON FAILURE KEEP OTHERS BEGIN
   INSERT INTO near {OVER_STREAMS.replace("4 SECONDS", "1 SECOND")}; -- a semicolon; and the word END

@@ -93,7 +93,7 @@ class Cell:
 
     def _run(self, statement: Statement) -> Any:
         asked = self.session.context.asked(self.text, parameters(self.text, statement, self.variables))
-        shown = self.options.show or statement is not self._statements[-1]
+        shown = self.options.show or statement.span != self._statements[-1].span
         note, earlier = "", self._earlier_of(asked, statement)
         if earlier is not None:
             again = self.options.once or self.options.restart
@@ -198,7 +198,7 @@ class Cell:
         """Run a SELECT over streams, and show its rows as they come."""
         once, background = self.options.once, self.options.background
         frame = refuse_actions(selected.frame)
-        if statement is self._statements[-1] and self.options.keep is not None and once:
+        if statement.span == self._statements[-1].span and self.options.keep is not None and once:
             return self._collected(asked, statement, selected, shown)
         if not shown:
             return frame
