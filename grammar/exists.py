@@ -8,7 +8,15 @@ from typing import NamedTuple, NoReturn
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.join_kinds import JoinKind
 from wjoin.grammar.nesting import QUERY_WORDS, Code
-from wjoin.grammar.select_parts import Parts, conjuncts, divide, from_place, names_of, select_end
+from wjoin.grammar.select_parts import (
+    Parts,
+    conjuncts,
+    divide,
+    from_place,
+    names_of,
+    names_streams,
+    select_end,
+)
 from wjoin.grammar.spans import Span
 from wjoin.grammar.suggestions import suggestion
 from wjoin.grammar.syntax import (
@@ -36,14 +44,16 @@ class ExistsCondition(NamedTuple):
     parts: Parts
 
 
-def find_asked(code: Code, parts: Parts) -> tuple[ExistsCondition, ...]:
+def find_asked(code: Code, parts: Parts, *, windowless: bool = False) -> tuple[ExistsCondition, ...]:
     """Return the conditions of a WHERE that are an EXISTS or NOT EXISTS with a window to streams outside it.
 
-    Raises WJ107 where its subquery is no relation that can be joined.
+    ``windowless``: also those without a window clause, of streams that are looked for. Raises WJ107 where its
+    subquery is no relation that can be joined.
     """
     if parts.where < 0:
         return ()
-    subqueries = dict(_subqueries(code, parts, parts.where + 1, parts.condition_end))
+    found_in = _subqueries(code, parts, parts.where + 1, parts.condition_end, windowless)
+    subqueries = dict(found_in)
     if not subqueries:
         return ()
     found = []
@@ -59,21 +69,24 @@ def find_asked(code: Code, parts: Parts) -> tuple[ExistsCondition, ...]:
     return tuple(found)
 
 
-def _subqueries(code: Code, outer: Parts, start: int, end: int) -> Iterator[tuple[int, Parts]]:
+def _subqueries(
+    code: Code, outer: Parts, start: int, end: int, windowless: bool
+) -> Iterator[tuple[int, Parts]]:
     """Yield the place of each EXISTS among some tokens that is about streams outside, and its subquery."""
     for place in code.level(start, end):
         if code.partner[place] < place:
             continue
         if code.word(place - 1) != "EXISTS":
             if code.word(place + 1) not in QUERY_WORDS:
-                yield from _subqueries(code, outer, place + 1, code.partner[place])
+                yield from _subqueries(code, outer, place + 1, code.partner[place], windowless)
             continue
         select, close = place + 1, code.partner[place]
         from_ = from_place(code, select, close) if code.word(select) == "SELECT" else -1
         if from_ < 0:
             continue
         inner = divide(code, select, from_, select_end(code, select, close))
-        if inner.clauses and _is_about(code, outer, inner):
+        looked_for = windowless and names_streams(code, inner)
+        if (inner.clauses or looked_for) and _is_about(code, outer, inner):
             if inner.end != close:
                 message = f"{code.word(inner.end)} is in an EXISTS with a window clause"
                 raise _refused(code.tokens[inner.end].span, message, "write one EXISTS for each SELECT")
@@ -87,7 +100,8 @@ def _is_about(code: Code, outer: Parts, inner: Parts) -> bool:
     if second is None:
         return True
     outside = names_of(code, outer.from_, outer.sources_end) - names_of(code, inner.from_, inner.sources_end)
-    if any(code.mark(place).strip("`").upper() in outside for place in range(*inner.clauses[0])):
+    clause = range(*inner.clauses[0]) if inner.clauses else ()
+    if any(code.mark(place).strip("`").upper() in outside for place in clause):
         message = "an EXISTS with a window to a stream outside it has several relations"
         remedy = "join the relations in a subquery: FROM (SELECT … FROM b B, c C WINDOW (B, C) = …) AS X"
         raise _refused(code.span(inner.from_, inner.sources_end), message, remedy)
@@ -154,9 +168,8 @@ def with_exists(
         (item,) = select.items
         own = _name(item)
         items.append(replace(item, kind=each.kind))
-        if select.window is None:
-            raise AssertionError("an EXISTS is a join by its window clause")
-        windows.append(_scoped(select.window, [*seen, own], [(name, own) for name in seen], own))
+        if select.window is not None:
+            windows.append(_scoped(select.window, [*seen, own], [(name, own) for name in seen], own))
         place = code.span(*each.place)
         joins.append(Exists(number, select.select_list, select.window_span, place))
         parts[place] = tuple(replace(piece, on=number) for piece in select.conjuncts)
@@ -168,7 +181,7 @@ def with_exists(
     return replace(
         block,
         items=tuple(items),
-        window=windows[0] if len(windows) == 1 else WindowAnd(tuple(windows), span=windows[0].span),
+        window=WindowAnd(tuple(windows), span=windows[0].span) if windows[1:] else next(iter(windows), None),
         window_span=joins[0].window_span if block.window is None else block.window_span,
         conjuncts=tuple(conditions),
         exists=tuple(joins),

@@ -4,16 +4,18 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from wjoin.grammar.errors import WJoinError
-from wjoin.grammar.exists import find_asked, refuse_asked, with_exists
+from wjoin.grammar.exists import Asked, find_asked, refuse_asked, with_exists
 from wjoin.grammar.from_list import MATCH_CONDITION, WITHIN
 from wjoin.grammar.lookahead import CLAUSE_WORDS, is_strong
 from wjoin.grammar.nesting import MAXIMAL_DEPTH, Code, refuse_unclosed, too_deep
 from wjoin.grammar.select_parts import (
+    Parts,
     divide,
     from_place,
     has_asof,
     has_within,
     joins_streams,
+    names_streams,
     read_block,
     select_end,
 )
@@ -141,14 +143,7 @@ def _select(code: Code, start: int, end: int, withs: tuple[Span, ...]) -> list[S
     parts = divide(code, start, from_, end)
     asked = find_asked(code, parts)
     if parts.clauses or (parts.late < 0 and (asked or has_asof(code, parts) or has_within(code, parts))):
-        refuse_unclosed(code)
-        nested = _inside(code, start + 1, end, withs, (*parts.clauses[:1], *(each.place for each in asked)))
-        inner = []
-        for each in asked:
-            select = each.parts
-            nested += _inside(code, select.select + 1, select.end, withs, select.clauses[:1])
-            inner.append(read_block(code, select, withs, ()))
-        return [with_exists(code, read_block(code, parts, withs, tuple(nested)), asked, inner)]
+        return [_block(code, parts, asked, withs)]
     if parts.late >= 0:
         raise WJoinError(
             "WJ105",
@@ -156,15 +151,27 @@ def _select(code: Code, start: int, end: int, withs: tuple[Span, ...]) -> list[S
             span=code.tokens[parts.late].span,
             help="put it between FROM and WHERE, or after the condition of WHERE",
         )
-    nested = _inside(code, start + 1, end, withs)
-    if not joins_streams(code, parts):
-        return nested
     try:
-        refuse_unclosed(code)
-        return [replace(read_block(code, parts, withs, tuple(nested)), implicit=True)]
+        asked = find_asked(code, parts, windowless=True)
+        if joins_streams(code, parts) or (asked and names_streams(code, parts)):
+            return [replace(_block(code, parts, asked, withs), implicit=True)]
     except WJoinError:
         # What a window join does not know is Spark's.
-        return nested
+        pass
+    return _inside(code, start + 1, end, withs)
+
+
+def _block(code: Code, parts: Parts, asked: Sequence[Asked], withs: tuple[Span, ...]) -> SelectBlock:
+    """Return the block of a SELECT, with the EXISTS that are joins of it."""
+    refuse_unclosed(code)
+    places = (*parts.clauses[:1], *(each.place for each in asked))
+    nested = _inside(code, parts.select + 1, parts.end, withs, places)
+    inner = []
+    for each in asked:
+        select = each.parts
+        nested += _inside(code, select.select + 1, select.end, withs, select.clauses[:1])
+        inner.append(read_block(code, select, withs, ()))
+    return with_exists(code, read_block(code, parts, withs, tuple(nested)), asked, inner)
 
 
 def _inside(

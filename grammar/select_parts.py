@@ -180,16 +180,17 @@ def has_within(code: Code, parts: Parts) -> bool:
     return any(within_at(code, place) for place in places) and any(map(code.join_end, places))
 
 
+def names_streams(code: Code, parts: Parts) -> bool:
+    """Return whether the FROM list of a SELECT names a stream that is looked for."""
+    names = (token.text.strip("`").lower() for token in code.tokens[parts.from_ : parts.sources_end])
+    return not code.streams.isdisjoint(names)
+
+
 def joins_streams(code: Code, parts: Parts) -> bool:
     """Return whether the FROM list of a SELECT joins relations, and names a stream that is looked for."""
-    if not code.streams:
-        return False
-    names = (token.text.strip("`").lower() for token in code.tokens[parts.from_ : parts.sources_end])
-    if code.streams.isdisjoint(names):
-        return False
-    return any(
-        code.mark(n) == "," or code.join_end(n) for n in code.level(parts.from_ + 1, parts.sources_end)
-    )
+    places = code.level(parts.from_ + 1, parts.sources_end)
+    joined = any(code.mark(place) == "," or code.join_end(place) for place in places)
+    return joined and names_streams(code, parts)
 
 
 def _joins_asof(code: Code, start: int, end: int) -> bool:

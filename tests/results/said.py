@@ -132,6 +132,20 @@ SPARK = (
         "WINDOW (I, C) BETWEEN -1999999 us AND 1999999 us",
     ),
     Said(
+        "NOT EXISTS",
+        "SELECT I.n FROM imp I WHERE NOT EXISTS (SELECT 1 FROM clk C WHERE I.id = C.id AND "
+        "C.ts BETWEEN I.ts AND I.ts + INTERVAL 1 SECOND)",
+        "SELECT I.n FROM imp I WHERE NOT EXISTS (SELECT 1 FROM clk C WINDOW (I, C) BETWEEN 0 s AND 1 s "
+        "WHERE I.id = C.id)",
+    ),
+    Said(
+        "EXISTS beside a join",
+        "SELECT I.n, C.n AS m FROM imp I JOIN clk C ON I.id = C.id AND C.ts - I.ts BETWEEN "
+        "INTERVAL 0 SECONDS AND INTERVAL 2 SECONDS WHERE EXISTS (SELECT * FROM buy P WHERE P.id = C.id AND P.ts = C.ts)",
+        "SELECT I.n, C.n AS m FROM imp I JOIN clk C ON I.id = C.id WINDOW (I, C) BETWEEN 0 s AND 2 s "
+        "WHERE EXISTS (SELECT * FROM buy P WINDOW (C, P) = 0 s WHERE P.id = C.id)",
+    ),
+    Said(
         "a subquery and an aggregate",
         "SELECT id, count(*) FROM (SELECT I.id FROM imp I JOIN clk C ON I.id = C.id AND "
         "C.ts BETWEEN I.ts AND I.ts + INTERVAL 10 SECONDS) GROUP BY id",

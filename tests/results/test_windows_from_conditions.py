@@ -18,7 +18,7 @@ STEP = timedelta(milliseconds=500)
 def rows(seed: int, first: int) -> list[tuple[int | None, int | None, int]]:
     """Return rows with a key, steps of time and a number; some have the time of others, or none."""
     drawn = random.Random(seed)
-    times = (drawn.choice([None, *range(24)] if drawn.random() < 0.1 else range(24)) for _ in range(40))
+    times = (None if drawn.random() < 0.1 else drawn.choice(range(24)) for _ in range(40))
     return [(drawn.choice([1, 2, 3, None]), time, first + n) for n, time in enumerate(times)]
 
 

@@ -306,7 +306,8 @@ def _estimate(counts: Mapping[str, int]) -> ExpectedResults:
     least, most = (counts.get(name, 0) / _MILLION for name in ("missing_least", "missing_most"))
     if most > 0:
         found, share = counts.get("matches", 0), counts.get("missing", 0) / _MILLION
-        return Estimate(found / (1 - share), found / (1 - least), None if most >= 1 else found / (1 - most))
+        largest = None if most >= 1 else found / (1 - most)
+        return ExpectedResults(found / (1 - share), found / (1 - least), largest)
     lost, lost_most = (counts.get(name, 0) / _MILLION for name in ("lost", "lost_most"))
     return estimated(counts.get("matches", 0), counts.get("squares", 0), lost, lost_most)
 
