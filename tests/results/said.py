@@ -141,7 +141,8 @@ SPARK = (
     Said(
         "EXISTS beside a join",
         "SELECT I.n, C.n AS m FROM imp I JOIN clk C ON I.id = C.id AND C.ts - I.ts BETWEEN "
-        "INTERVAL 0 SECONDS AND INTERVAL 2 SECONDS WHERE EXISTS (SELECT * FROM buy P WHERE P.id = C.id AND P.ts = C.ts)",
+        "INTERVAL 0 SECONDS AND INTERVAL 2 SECONDS WHERE EXISTS (SELECT * FROM buy P "
+        "WHERE P.id = C.id AND P.ts = C.ts)",
         "SELECT I.n, C.n AS m FROM imp I JOIN clk C ON I.id = C.id WINDOW (I, C) BETWEEN 0 s AND 2 s "
         "WHERE EXISTS (SELECT * FROM buy P WINDOW (C, P) = 0 s WHERE P.id = C.id)",
     ),
