@@ -172,9 +172,12 @@ class NearestJoin(_EveryRow):
     def _at_nearest(self, partial: Combinations, step: Step, found: Sequence[Candidates]) -> list[Candidates]:
         """Return of the candidates of each tuple those of the one instant that is nearest."""
         own, runs = partial.times[self._join.timed_by], partial.pieces[step.input].runs
+        places = [self._places(own, run.times[0], each) for run, each in zip(runs, found, strict=True)]
+        if len(runs) == 1:
+            (run,), (each,), (at,) = runs, found, places
+            return [Candidates(each.tuples, *_around(run.times[0], each.first, each.last, at))]
         least = np.full(len(partial), FARTHEST)
         instants = np.full(len(partial), GREATEST)
-        places = [self._places(own, run.times[0], each) for run, each in zip(runs, found, strict=True)]
         nearest = [run.times[0][each] for run, each in zip(runs, places, strict=True)]
         gaps = [_gaps(own[each.tuples], times) for each, times in zip(found, nearest, strict=True)]
         for each, far in zip(found, gaps, strict=True):

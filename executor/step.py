@@ -146,6 +146,11 @@ class StageLogic:
                 yield probe, found
 
     @property
+    def held(self) -> int:
+        """The bytes of new rows that are in memory at once: of tables with a key there is nothing besides."""
+        return 2 * self.stretch if self.by_key else self.stretch
+
+    @property
     def by_key(self) -> bool:
         """Whether rows of several keys never meet, nor are waited for: tables that are joined by a key."""
         keyed = all(shape.code is not None for shape in self.shapes)
@@ -169,7 +174,7 @@ class StageLogic:
             logic = replace(logic, plan=over_streams(logic.plan, logic.number))
         working: list[list[SortedRun]] = [[] for _ in logic.stage.inputs]
         waits = logic._waits_of_tables(arrivals, counts)
-        cut = stretches(arrivals.blocks, logic.shapes, self.stretch, arrivals.spool, by_key=self.by_key)
+        cut = stretches(arrivals.blocks, logic.shapes, self.held, arrivals.spool, by_key=self.by_key)
         for stretch in cut:
             if stretch.later is not None and not logic.plan.streaming:
                 # Rows of one stretch meet those of the next ones.

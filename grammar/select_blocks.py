@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from wjoin.grammar.errors import WJoinError
-from wjoin.grammar.exists import Asked, find_asked, refuse_asked, with_exists
+from wjoin.grammar.exists import ExistsCondition, find_asked, refuse_asked, with_exists
 from wjoin.grammar.from_list import MATCH_CONDITION, WITHIN
 from wjoin.grammar.lookahead import CLAUSE_WORDS, is_strong
 from wjoin.grammar.nesting import MAXIMAL_DEPTH, Code, refuse_unclosed, too_deep
@@ -161,7 +161,9 @@ def _select(code: Code, start: int, end: int, withs: tuple[Span, ...]) -> list[S
     return _inside(code, start + 1, end, withs)
 
 
-def _block(code: Code, parts: Parts, asked: Sequence[Asked], withs: tuple[Span, ...]) -> SelectBlock:
+def _block(
+    code: Code, parts: Parts, asked: Sequence[ExistsCondition], withs: tuple[Span, ...]
+) -> SelectBlock:
     """Return the block of a SELECT, with the EXISTS that are joins of it."""
     refuse_unclosed(code)
     places = (*parts.clauses[:1], *(each.place for each in asked))

@@ -163,10 +163,10 @@ class Operator:
         waiting, working = Watch(), Watch()
         for rows in working.over(self.unpack.unpacked(waiting.over(_results(work, told)))):
             schema = rows.schema
-            yield _with_reports(rows, [None] * rows.num_rows)
+            yield _with_reports(rows)
         marks = [int(str(each["seen"])) for each in told if each["kind"] == messages.PROGRESS]
         if marks and self.unpack.marked:
-            yield _with_reports(self.unpack.mark(schema, max(marks)), [None])
+            yield _with_reports(self.unpack.mark(schema, max(marks)))
         reports: list[Any] = [each["counts"] for each in told if each["kind"] == messages.REPORT]
         if reports:
             reports[0][PLACES["making"]] += working.microseconds - waiting.microseconds
@@ -184,7 +184,7 @@ class Operator:
         if messages.is_block(row):
             logic = self.logic
             block = logic.lacking.filled(number, decode_block(row["block"]))
-            arrivals.add(number, Role(row["kind"]), block, logic.shapes, logic.stretch // shares)
+            arrivals.add(number, Role(row["kind"]), block, logic.shapes, logic.held // shares)
         elif row["kind"] == messages.PROGRESS and number in self.logic.streams:
             seen = int(row["seen"])
             arrivals.seen[number] = max(seen, arrivals.seen.get(number, seen))
@@ -464,10 +464,11 @@ def _arrived(operators: Sequence[Operator], batches: Iterator[pa.RecordBatch]) -
     return arrived
 
 
-def _with_reports(rows: pa.RecordBatch, reports: list[Any]) -> pa.RecordBatch:
-    """Return rows with the values of reports, None for those that are none."""
+def _with_reports(rows: pa.RecordBatch, reports: list[Any] | None = None) -> pa.RecordBatch:
+    """Return rows with the values of reports, which results have none of."""
     schema = rows.schema.append(pa.field(REPORTS, _REPORTED))
-    return pa.RecordBatch.from_arrays([*rows.columns, pa.array(reports, _REPORTED)], schema=schema)
+    values = pa.nulls(rows.num_rows, _REPORTED) if reports is None else pa.array(reports, _REPORTED)
+    return pa.RecordBatch.from_arrays([*rows.columns, values], schema=schema)
 
 
 def _results(work: Iterator[_Work], told: list[messages.Message]) -> Iterator[pa.RecordBatch]:

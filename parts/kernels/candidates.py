@@ -31,6 +31,8 @@ class Candidates:
     def expand(self) -> tuple[Int64Array, Int64Array]:
         """Return the pairs: (tuple, row), int64 of one length."""
         counts = self.last - self.first
+        if (counts == 1).all():
+            return self.tuples, self.first
         skipped = np.repeat(np.cumsum(counts) - counts, counts)
         rows = np.arange(int(counts.sum()), dtype=np.int64) - skipped + np.repeat(self.first, counts)
         return np.repeat(self.tuples, counts), rows

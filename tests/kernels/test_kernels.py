@@ -205,14 +205,19 @@ def test_a_filter_tells_nothing_where_it_would_not_pay() -> None:
     assert RunFilter(one_code).tuples(wanted) == {}
 
 
+@pytest.mark.parametrize("often", [1, 100])
 @pytest.mark.parametrize("rows", [1, 2, 3, 20])
 @given(data=st.data())
-def test_places_in_ranges_are_found_by_halving(rows: int, data: st.DataObject) -> None:
-    sizes = data.draw(st.lists(st.integers(0, rows), min_size=1, max_size=6))
-    values = [sorted(data.draw(st.lists(st.integers(-9, 9), min_size=n, max_size=n))) for n in sizes]
-    end = np.cumsum(sizes)
-    wanted = np.array([data.draw(st.integers(-10, 10)) for _ in sizes])
-    flat = np.array([*itertools.chain(*values), 0][: max(1, sum(sizes))], np.int64)
+def test_places_are_found_in_ranges_that_are_asked_once_or_often(
+    rows: int, often: int, data: st.DataObject
+) -> None:
+    drawn = data.draw(st.lists(st.integers(0, rows), min_size=1, max_size=6))
+    lines = [sorted(data.draw(st.lists(st.integers(-9, 9), min_size=n, max_size=n))) for n in drawn]
+    seed = data.draw(st.integers(0, 9))
+    sizes, values = np.repeat(drawn, often), [each for each in lines for _ in range(often)]
+    end = np.repeat(np.cumsum(drawn), often)
+    wanted = np.random.default_rng(seed).integers(-10, 11, len(sizes))
+    flat = np.array([*itertools.chain(*lines), 0][: max(1, sum(drawn))], np.int64)
     first = first_at_least(flat, end - sizes, end, wanted) - (end - sizes)
     last = first_above(flat, end - sizes, end, wanted) - (end - sizes)
     assert first.tolist() == [bisect.bisect_left(*each) for each in zip(values, wanted, strict=True)]
