@@ -18,13 +18,15 @@ BASE = -1
 class Link:
     """A condition on ``streams``, or a ``window``; where one of those ``needed`` has no row it is not true.
 
-    ``on``: the item in whose ON it stands, None elsewhere.
+    ``on``: the item in whose ON it stands, None elsewhere. ``called``: a predicate, for which all its rows
+    must be there, also those of one side.
     """
 
     streams: frozenset[int]
     needed: frozenset[int]
     on: int | None = None
     window: bool = False
+    called: bool = False
 
     def belongs_to(self, join: "LaterJoin") -> bool:
         """Return whether a join is to decide it, as far as its streams are there."""
@@ -34,7 +36,7 @@ class Link:
 
     def links(self, join: "LaterJoin") -> bool:
         """Return whether it belongs to a join, and compares its sides."""
-        return self.belongs_to(join) and join.crossed_by(self.streams)
+        return self.belongs_to(join) and (self.called or join.crossed_by(self.streams))
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ from wjoin.grammar.tokens import identifier, is_name, scan
 from wjoin.planner.conditions.conjuncts import (
     OF_TABLE,
     Conjunct,
-    PredicateCall,
     Residual,
     streams_of,
 )
@@ -196,8 +195,6 @@ def refuse_undecided(tree: JoinTree, conjunct: Conjunct, span: Span, sources: Se
     if place >= 0:
         join = tree.joins[place]
         _refuse_out_of_scope(join, tree.static, conjunct, span, sources)
-        if staged and join.item not in tree.static:
-            _refuse_before(join, conjunct, span, sources)
     elif conjunct.on is not None and tree.joins:
         of_part = LaterJoin(JoinKind.INNER, tree.part(place), (conjunct.on,), conjunct.on)
         _refuse_out_of_scope(of_part, tree.static, conjunct, span, sources)
@@ -265,12 +262,3 @@ def _hidden(sources: Sequence[ScopeItem]) -> frozenset[int]:
     """Return the items of which SEMI and ANTI JOINs show no columns."""
     joins = (each for each in sources if each.item.kind.one_sided)
     return frozenset(n for each in joins for n in range(each.number, each.number + each.item.joined))
-
-
-def _refuse_before(join: LaterJoin, conjunct: Conjunct, span: Span, sources: Sequence[ScopeItem]) -> None:
-    """Raise WJ107 for a predicate in ON on what is there before a join alone: it is called for what meets."""
-    streams = streams_of(conjunct)
-    if isinstance(conjunct, PredicateCall) and not join.crossed_by(streams):
-        names, own = listed([sources[each].name for each in sorted(streams)]), sources[join.on].name
-        message = f"ON of the join with {own} calls a predicate on {names} alone"
-        raise WJoinError("WJ107", message, span=span, help="join these in a subquery")

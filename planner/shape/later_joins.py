@@ -23,13 +23,20 @@ from wjoin.planner.conditions.conjuncts import (
 )
 from wjoin.planner.conditions.expressions import Input, never_true
 from wjoin.planner.conditions.readable import ReadCondition, Unread
-from wjoin.planner.plan.checks import Condition
+from wjoin.planner.plan.checks import Condition, PredicateCheck
 from wjoin.planner.plan.physical import Gate, Join, Retention, Stage
 from wjoin.planner.request import Planning
 from wjoin.planner.shape.decompose import Component, Decomposition, decompose, followed, joined_with
 from wjoin.planner.shape.join_keys import EqualityClass
 from wjoin.planner.shape.scans import ScanBuilder
-from wjoin.planner.shape.stages import CheckedLink, can_decide, check_of, equal_parts
+from wjoin.planner.shape.stages import (
+    CheckedLink,
+    call_of,
+    can_decide,
+    check_of,
+    equal_parts,
+    in_calling_order,
+)
 from wjoin.planner.shape.tree_windows import (
     TreeWindows,
     bounds_between,
@@ -52,7 +59,12 @@ def arranged_tree(bound: BoundSelect, windows: TreeWindows, block: syntax.Select
     span = block.source if block.window is None else block.window.span
     pairs = [each for each in windows.conditions if len(each) == 2]
     decided = [
-        Link(frozenset(streams_of(each)), _needed(each, tree), each.on)
+        Link(
+            frozenset(streams_of(each)),
+            _needed(each, tree),
+            each.on,
+            called=each.on is not None and isinstance(each, PredicateCall),
+        )
         for each in bound.conjuncts
         if each.on not in tree.static and _is_decided(each, tree)
     ]
@@ -282,6 +294,7 @@ def later_stages(
                 windows=_windows(graph, tree, number),
                 asked=tree.there(join.asked, number)[0],
                 gates=tuple(_gates(planning, number, scans)),
+                checks=in_calling_order((*stage.checks, *_called_before(planning, number, scans))),
             )
         made.append(
             replace(
@@ -471,6 +484,14 @@ def _links_before(planning: Planning, number: int) -> Iterator[tuple[CheckedLink
                     yield found, f"{left.text} = {right.text}"
                 elif planning.streaming or tree.joins[number].kind.asof:
                     raise _of_these_types(planning, number, span)
+
+
+def _called_before(planning: Planning, number: int, scans: Sequence[ScanBuilder]) -> Iterator[PredicateCheck]:
+    """Yield the predicates in ON on rows of one side alone: they are called for what meets, as others are."""
+    called = (each for each in planning.bound.conjuncts if isinstance(each, PredicateCall))
+    for conjunct, call in zip(called, planning.calls, strict=True):
+        if before_join(conjunct, planning.bound.tree) and planning.bound.join_of(conjunct) == number:
+            yield call_of(call, scans)
 
 
 def _on(planning: Planning, number: int) -> Iterator[str]:

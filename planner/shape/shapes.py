@@ -5,7 +5,14 @@ from dataclasses import replace
 
 from wjoin.planner.bind.binding import BoundSelect
 from wjoin.planner.bind.event_time import undated
-from wjoin.planner.conditions.conjuncts import ColumnComparison, Residual, Side, comparable, streams_of
+from wjoin.planner.conditions.conjuncts import (
+    ColumnComparison,
+    PredicateCall,
+    Residual,
+    Side,
+    comparable,
+    streams_of,
+)
 from wjoin.planner.conditions.readable import ReadCondition
 from wjoin.planner.plan.edges import with_columns
 from wjoin.planner.plan.physical import Output, PhysicalPlan
@@ -100,7 +107,11 @@ def _shape(planning: Planning, draft: Decomposition) -> Shape:
     late_sides = [part.side for pair in late for part in pair]
     late_sides += [side for each in unusable for side in (each.left, each.right)]
     scans = _scans(bound, late_sides, joins)
-    staged = stages(draft, [*planning.indexes, *checks, *conditions, *planning.calls], scans)
+    called = [each for each in bound.conjuncts if isinstance(each, PredicateCall)]
+    calls = [
+        call for each, call in zip(called, planning.calls, strict=True) if not before_join(each, bound.tree)
+    ]
+    staged = stages(draft, [*planning.indexes, *checks, *conditions, *calls], scans)
     if planning.approximate is not None:
         for each in scans:
             each.home()

@@ -95,7 +95,7 @@ def _stage(draft: DraftStage, links: Sequence[Link], scans: Sequence[ScanBuilder
         bounds=Bounds.EXACT,
         placement=Placement(plainest(keyed=keyed, inputs=len(inputs))),
         kernels=first_usable(keyed=keyed, indexed=indexed),
-        checks=(*bands, *sorted(checks, key=_calling_order)),
+        checks=in_calling_order((*bands, *checks)),
     )
 
 
@@ -114,8 +114,11 @@ def check_of(link: CheckedLink, scans: Sequence[ScanBuilder]) -> Comparison | Co
 
 
 def _check(link: CheckedLink | ReadCall, scans: Sequence[ScanBuilder]) -> Check:
-    if not isinstance(link, ReadCall):
-        return check_of(link, scans)
+    return call_of(link, scans) if isinstance(link, ReadCall) else check_of(link, scans)
+
+
+def call_of(link: ReadCall, scans: Sequence[ScanBuilder]) -> PredicateCheck:
+    """Return what calls a predicate, over the columns of scans that have its arguments."""
     return PredicateCheck(
         predicate=link.predicate.name.lower(),
         arguments=tuple(
@@ -126,6 +129,13 @@ def _check(link: CheckedLink | ReadCall, scans: Sequence[ScanBuilder]) -> Check:
         share=link.share,
         tried="" if link.trial is None else link.trial.words,
     )
+
+
+def in_calling_order(checks: Sequence[Check]) -> tuple[Check, ...]:
+    """Return checks in the order in which they are made: bands first, predicates last."""
+    bands = [each for each in checks if isinstance(each, Band)]
+    others = [each for each in checks if not isinstance(each, Band)]
+    return (*bands, *sorted(others, key=_calling_order))
 
 
 def _calling_order(check: Check) -> float:

@@ -28,6 +28,7 @@ from wjoin.planner.plan.block_columns import code_name, stored_column
 from wjoin.planner.plan.physical import PhysicalPlan
 from wjoin.planner.plan.to_come import least_to_come
 from wjoin.planner.planning import PlannedSelect
+from wjoin.udfs.predicate import Predicate
 
 SECOND = 1_000_000
 NAMES = "ABCDE"
@@ -72,6 +73,11 @@ class Said:
     before: bool
     own: int | None = None
 
+    @property
+    def called(self) -> bool:
+        """Whether it is a predicate, for which the rows must be there and meet others."""
+        return self.written.startswith("smaller")
+
     def text(self, number: int) -> str:
         own = number if self.own is None else self.own
         return self.written.format(*(NAMES[each] for each in self.streams), own=NAMES[own])
@@ -101,13 +107,17 @@ PAIRS = (
         lambda first, second: first is None or (second[3] if second else 1) <= first[3],
     ),
     ("{0}.ts <= coalesce({1}.ts, {0}.ts)", lambda a, b: a is not None and (b is None or a[1] <= b[1])),
+    ("smaller({0}.v, {1}.v)", lambda first, second: bool(first and second and first[3] < second[3])),
 )
 JOINED = (
     ("coalesce({0}.k, 0) = {own}.k", lambda first, row: (first[2] if first else 0) == row[2]),
     ("coalesce({0}.v, 1) <= {own}.v", lambda first, row: (first[3] if first else 1) <= row[3]),
     ("coalesce({0}.ts, {own}.ts) <= {own}.ts", lambda first, row: first is None or first[1] <= row[1]),
     ("({0}.ts IS NULL OR {0}.v < {own}.v)", lambda first, row: first is None or first[3] < row[3]),
+    ("smaller({0}.v, {own}.v)", lambda first, row: first is not None and first[3] < row[3]),
 )
+PREDICATES = {"smaller": Predicate("smaller", lambda first, second: first < second)}
+
 """What ON may say of one stream before, of two, and of one and the stream that is joined."""
 
 
@@ -252,7 +262,7 @@ class Case:
         stream = replace(stream_of({"n": "bigint", "k": "bigint", "v": "bigint"}), streaming=streaming)
         keyed = all(any(term.equal for term in step.terms) for _, step in self.numbered)
         wished = {"ALGORITHM": kernel} if keyed or kernel not in KEYED else {}
-        return plan_over(self.text, [stream] * len(self.delays), wished)
+        return plan_over(self.text, [stream] * len(self.delays), wished, predicates=PREDICATES)
 
     def plan(self, kernel: str = "HW") -> PhysicalPlan:
         plan = in_slices(self.planned(kernel).physical, self.length)
@@ -497,7 +507,8 @@ class Oracle:
 
     def _may_meet(self, each: Tuple, number: int, step: Step) -> bool:
         """Return whether conditions on what is there before a join alone are true."""
-        before = (said for said in step.said if said.before and max(said.streams) < number)
+        before = (said for said in step.said if said.before and not said.called)
+        before = (said for said in before if max(said.streams) < number)
         return all(said.is_true(each, number) for said in before)
 
     def _inside(self, whole: Tuple, number: int) -> bool:
@@ -523,7 +534,8 @@ class Oracle:
         asked = (
             n.stream for n in self.case.counted if n.stream < number and n.stream not in self.case.hidden
         )
-        others = [*asked, *(term.other for term in step.terms)]
+        called = (stream for said in step.said if said.called for stream in said.streams if stream < number)
+        others = [*asked, *called, *(term.other for term in step.terms)]
         if any(other not in each for other in others) or not self._may_meet(each, number, step):
             return {}
         found: dict[int, int] = {}
@@ -620,7 +632,7 @@ def check(case: Case, partitions: int = 1, stretch: int = STRETCH_BYTES) -> None
         # What these are for is done before rows come to workers.
         return
     shown = [n for n in range(len(case.delays)) if n not in case.hidden]
-    workers = LocalWorkers(plan, partitions, stretch, absent=absent(plan))
+    workers = LocalWorkers(plan, partitions, stretch, absent=absent(plan), predicates=PREDICATES)
     oracle = Oracle(case, {each.on for each in joins if each.empty})
     for worker in (each for stage in workers._stages for each in stage):
         worker.store = Stamped()
@@ -703,7 +715,10 @@ def check_tables(case: Case, stretch: int = STRETCH_BYTES) -> None:
     oracle.rows = [[row for batch in case.batches for row in batch[n]] for n in range(len(case.delays))]
     blocks = {stream: block(plan, stream, each) for stream, each in enumerate(oracle.rows) if each}
     shown = [n for n in range(len(case.delays)) if n not in case.hidden]
-    assert found_in(plan, shown, LocalWorkers(plan, 1, stretch).run(blocks, Counts())) == oracle.decided()
+    assert (
+        found_in(plan, shown, LocalWorkers(plan, 1, stretch, predicates=PREDICATES).run(blocks, Counts()))
+        == oracle.decided()
+    )
 
 
 @pytest.mark.parametrize("stretch", [STRETCH_BYTES, 200])

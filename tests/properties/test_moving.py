@@ -176,7 +176,7 @@ def test_rows_that_wait_before_they_are_joined_move(partitions: tuple[int, int])
             def run(self, *given: Any, **named: Any) -> list[pa.RecordBatch]:
                 self.batches += 1
                 if self.batches == 3:
-                    new = LocalWorkers(self._plan, then)
+                    new = LocalWorkers(self._plan, then, predicates=test_join_trees.PREDICATES)
                     for worker in (each for stage in new._stages for each in stage):
                         worker.store = Stamped()
                     moved(self._plan, self, self._plan, new, STRETCH_BYTES)

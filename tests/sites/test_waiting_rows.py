@@ -11,7 +11,17 @@ from tests.properties.test_counted import Counted as Rows
 from tests.properties.test_counted import block as counted_block
 from tests.properties.test_counted import cases as counted_cases
 from tests.properties.test_counted import found_in as counted_results
-from tests.properties.test_join_trees import END, SECOND, Case, Step, Term, block, cases, found_in
+from tests.properties.test_join_trees import (
+    END,
+    PREDICATES,
+    SECOND,
+    Case,
+    Step,
+    Term,
+    block,
+    cases,
+    found_in,
+)
 from wjoin.executor.counts import Counts
 from wjoin.executor.report import NOTHING_FIRST, NOTHING_SEEN
 from wjoin.grammar.errors import WJoinError
@@ -40,7 +50,10 @@ def check(case: Case) -> list[list[int | None]]:
         return []
     if any(scan.filters or scan.meets for scan in plan.streams):
         return []
-    workers, shown = LocalWorkers(plan), [n for n in range(len(case.delays)) if n not in case.hidden]
+    workers, shown = (
+        LocalWorkers(plan, predicates=PREDICATES),
+        [n for n in range(len(case.delays)) if n not in case.hidden],
+    )
     times: dict[int, int] = {}
     told: list[list[int | None]] = []
     ends = [[(END + n, END, 90 + n, 9)] for n in range(len(case.delays))]
