@@ -67,7 +67,7 @@ GOES_ON = {
 """Changed statements that the state can answer, and what they mean."""
 
 
-@pytest.mark.parametrize("change", tiers(GOES_ON, long=["stricter", "other condition", "without condition"]))
+@pytest.mark.parametrize("change", tiers(GOES_ON, long=GOES_ON.keys() - {"narrower"}))
 def test_a_statement_that_the_state_can_answer_goes_on(streams: Streams, change: str) -> None:
     query, meant = GOES_ON[change]
     streams.arrive(3)
@@ -102,7 +102,7 @@ def stricter(chance: Random, statement: Drawn) -> Drawn:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("seed", tiers(range(8), long=range(1, 3), thorough=range(3, 8)))
+@pytest.mark.parametrize("seed", tiers(range(8), long=range(3), thorough=range(3, 8)))
 def test_random_sets_change_and_each_sink_has_the_rows_of_its_statements(
     session: wjoin.Session, tmp_path: Path, seed: int
 ) -> None:

@@ -192,7 +192,7 @@ def told_share(session: wjoin.Session, told: Sequence[warnings.WarningMessage]) 
     return lost, least, most
 
 
-@pytest.mark.parametrize("seed", tiers(range(6), long=range(1, 6)))
+@pytest.mark.parametrize("seed", tiers(range(6), long=range(6)))
 def test_the_true_loss_is_inside_the_interval(session: wjoin.Session, tmp_path: Path, seed: int) -> None:
     write(tmp_path, "ab", files=4, rows=500, seed=seed)
     declare(session, tmp_path, "ab")
@@ -290,7 +290,9 @@ def test_counts_are_of_each_stream_and_micro_batch(session: wjoin.Session, tmp_p
     assert [each.results_lost[0] for each in reports] == pytest.approx([0, 0.4, 0.4])
 
 
-@pytest.mark.parametrize(("name", "limit"), [("wjoin.memory", "20k"), ("wjoin.disk", "40k")])
+@pytest.mark.parametrize(
+    ("name", "limit"), [("wjoin.memory", "20k"), pytest.param("wjoin.disk", "40k", marks=pytest.mark.long)]
+)
 def test_a_state_above_its_limit_ends_the_query(
     session: wjoin.Session, tmp_path: Path, name: str, limit: str
 ) -> None:

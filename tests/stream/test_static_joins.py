@@ -171,7 +171,7 @@ def declared(text: str) -> str:
 @pytest.mark.parametrize(
     ("home", "names"),
     [
-        ("auto", ["missing", "one stream"]),
+        ("auto", ["missing"]),
         pytest.param("auto", list(STATEMENTS), marks=pytest.mark.long),
         pytest.param("spark", list(STATEMENTS), marks=pytest.mark.long),
     ],
