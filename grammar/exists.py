@@ -2,12 +2,13 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, product
 from typing import NamedTuple, NoReturn
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.join_kinds import JoinKind
 from wjoin.grammar.nesting import QUERY_WORDS, Code
+from wjoin.grammar.plurals import listed
 from wjoin.grammar.select_parts import (
     Parts,
     conjuncts,
@@ -94,18 +95,14 @@ def _subqueries(
 
 
 def _is_about(code: Code, outer: Parts, inner: Parts) -> bool:
-    """Return whether a subquery has one relation. Raises WJ107 for several with a window to one outside."""
+    """Return whether a subquery has one relation, or several with a window to one outside."""
     places = code.level(inner.from_ + 1, inner.sources_end)
     second = next((place for place in places if code.mark(place) == "," or code.join_end(place)), None)
     if second is None:
         return True
     outside = names_of(code, outer.from_, outer.sources_end) - names_of(code, inner.from_, inner.sources_end)
     clause = range(*inner.clauses[0]) if inner.clauses else ()
-    if any(code.mark(place).strip("`").upper() in outside for place in clause):
-        message = "an EXISTS with a window to a stream outside it has several relations"
-        remedy = "join the relations in a subquery: FROM (SELECT … FROM b B, c C WINDOW (B, C) = …) AS X"
-        raise _refused(code.span(inner.from_, inner.sources_end), message, remedy)
-    return False
+    return any(code.mark(place).strip("`").upper() in outside for place in clause)
 
 
 def _without_not(code: Code, start: int, end: int) -> tuple[int, bool]:
@@ -160,19 +157,21 @@ def with_exists(
         for name, item in zip(outside, block.items, strict=True)
         if not item.kind.one_sided and name.name.lower() not in absent
     ]
-    items, joins = [*block.items], []
+    items, joins, using = [*block.items], [], [*block.using]
     parts: dict[Span, tuple[Conjunct, ...]] = {}
     for each, select in zip(asked, inner, strict=True):
         _refuse_unjoined(code, each.parts, select)
         number = len(items)
-        (item,) = select.items
-        own = _name(item)
-        items.append(replace(item, kind=each.kind))
+        own = [_name(item) for item in select.items]
+        first, *others = select.items
+        items += [replace(first, kind=each.kind, joined=len(own)), *others]
+        using += [replace(clause, right=number + clause.right) for clause in select.using]
         if select.window is not None:
-            windows.append(_scoped(select.window, [*seen, own], [(name, own) for name in seen], own))
+            pairs = [*product(seen, own), *combinations(own, 2)]
+            windows.append(_scoped(select.window, [*seen, *own], pairs, own))
         place = code.span(*each.place)
         joins.append(Exists(number, select.select_list, select.window_span, place))
-        parts[place] = tuple(replace(piece, on=number) for piece in select.conjuncts)
+        parts[place] = tuple(replace(piece, on=number + (piece.on or 0)) for piece in select.conjuncts)
     conditions = [
         piece
         for conjunct in block.conjuncts
@@ -181,6 +180,7 @@ def with_exists(
     return replace(
         block,
         items=tuple(items),
+        using=tuple(using),
         window=WindowAnd(tuple(windows), span=windows[0].span) if windows[1:] else next(iter(windows), None),
         window_span=joins[0].window_span if block.window is None else block.window_span,
         conjuncts=tuple(conditions),
@@ -227,11 +227,11 @@ def _scoped(
     window: WindowCondition,
     names: Collection[Identifier],
     pairs: Collection[tuple[Identifier, Identifier]],
-    own: Identifier | None = None,
+    own: Sequence[Identifier] = (),
 ) -> WindowCondition:
     """Return a window condition as it is beside those of other SELECTs: it is about streams ``names`` only.
 
-    A window of all streams is one of ``pairs``. Each term names ``own``, the stream of an EXISTS.
+    A window of all streams is one of ``pairs``. Each term names one of ``own``, the streams of an EXISTS.
     """
     match window:
         case WindowAnd(terms, span=span):
@@ -250,12 +250,14 @@ def _scoped(
     for each in streams:
         if not any(each.matches(name.name) for name in names):
             _refuse_unknown(each, [name.name for name in names])
-    if own is not None:
+    if own:
         if len(streams) > 2:
             message = "a path of more than two streams is in an EXISTS"
             raise _refused(window.span, message, "write DWINDOW (A, B) = w for the steps to its stream")
-        if not any(each.matches(own.name) for each in streams):
-            message = f"a window in an EXISTS does not name its stream, {own.name}"
+        if not any(each.matches(name.name) for each in streams for name in own):
+            message = (
+                f"a window in an EXISTS does not name its stream, {listed([each.name for each in own], 'or')}"
+            )
             raise _refused(window.span, message, "write it into the window clause around it")
     return window
 

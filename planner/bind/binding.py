@@ -35,8 +35,9 @@ from wjoin.planner.conditions.conjuncts import (
 from wjoin.planner.conditions.time_bounds import EventClock, TimeBound, TimeBounds
 from wjoin.planner.plan.block_columns import MATCH_COLUMNS
 from wjoin.planner.text.edits import Edit, apply_edits
+from wjoin.planner.text.joined_columns import UsingPair, visible_columns
 from wjoin.planner.text.pieces import read_condition
-from wjoin.planner.text.scope import Scope, ScopeItem, StreamColumn, UsingPair, visible_columns
+from wjoin.planner.text.scope import Scope, ScopeItem, StreamColumn
 from wjoin.udfs.predicate import Predicate
 
 
@@ -106,7 +107,7 @@ def bind(
     dated = None if reading is None else reading.dated
     times = event_times(text, sources, parameters, block.window, dated)
     clock = None if reading is None else reading.clock(times)
-    written = len(sources) - len(block.exists)
+    written = min((each.item for each in block.exists), default=len(sources))
     steps, pairs = visible_columns(text, sources[:written], block.using)
     static = static_relations(sources, times)
     tree = tree_of(sources, static, block)
@@ -117,9 +118,13 @@ def bind(
     # What the conditions of each join can name.
     asked = range(written, len(sources))
     joined = [names[-1 if n in absent else n].without(asked) for n in range(written)]
-    joined += [shown.inside(sources[each]) for each in asked]
     for each in block.exists:
-        bind_select_list(text, each.select_list, joined[each.item])
+        stop = each.item + sources[each.item].item.joined
+        within, found = visible_columns(text, sources[:stop], block.using, each.item)
+        pairs += found
+        whole = shown.inside(each.item, within[-1])
+        joined += [whole, *(shown.inside(each.item, one) for one in within[1:-1])]
+        bind_select_list(text, each.select_list, whole)
     laterals, generators = _laterals(text, block.laterals, replace(shown, laterals=()))
     listed, outputs = bind_select_list(text, block.select_list, shown)
     conjuncts: list[Conjunct] = [using_equality(pair, sources) for pair in pairs]
@@ -131,7 +136,8 @@ def bind(
         if condition.on not in asked:
             condition = about_absent(text, condition, absent, sources)
         scope = shown if condition.on is None else joined[condition.on]
-        conjuncts.append(bind_conjunct(text, condition, scope, parameters, predicates, static, tree, clock))
+        bound = bind_conjunct(text, condition, scope, parameters, predicates, static, tree, clock)
+        conjuncts.append(_inside_exists(bound, sources) if bound.on in asked else bound)
         if not _is_window(conjuncts[-1], static, tree):
             refuse_undecided(tree, conjuncts[-1], condition.span, sources)
     _refuse_unjoined(sources, times, conjuncts)
@@ -191,6 +197,16 @@ def _is_window(made: Conjunct, static: Collection[int], tree: JoinTree) -> bool:
     if others or not streams_of(made).isdisjoint(static):
         return False
     return not tree.joins or all(tree.brings((each.source, each.target), made.on) for each in first)
+
+
+def _inside_exists(conjunct: Conjunct, sources: Sequence[ScopeItem]) -> Conjunct:
+    """Return a condition of an EXISTS on its own streams as one of the inner joins that link these."""
+    own = sources[conjunct.on or 0]
+    inside = range(own.number, own.number + own.item.joined)
+    inner = all(sources[each].item.kind is JoinKind.INNER for each in inside[1:])
+    if len(inside) > 1 and inner and streams_of(conjunct) <= {*inside}:
+        return replace(conjunct, on=inside[1])
+    return conjunct
 
 
 def _laterals(text: str, views: Sequence[LateralView], scope: Scope) -> tuple[tuple[str, ...], Reads]:

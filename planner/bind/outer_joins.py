@@ -20,7 +20,8 @@ from wjoin.planner.conditions.conjuncts import (
 )
 from wjoin.planner.conditions.expressions import is_exact
 from wjoin.planner.conditions.readable import ReadCondition, Unread
-from wjoin.planner.text.scope import ScopeItem, UsingPair
+from wjoin.planner.text.joined_columns import UsingPair
+from wjoin.planner.text.scope import ScopeItem
 from wjoin.planner.windows.window_graph import absent_streams
 
 _LEFT_MAY_MISS = (JoinKind.RIGHT, JoinKind.FULL)

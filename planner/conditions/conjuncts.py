@@ -21,9 +21,10 @@ from wjoin.planner.conditions.readable import COMPARISONS, ReadCondition, Unread
 from wjoin.planner.conditions.time_bounds import EventClock, TimeBounds, time_bounds
 from wjoin.planner.plan.block_columns import MATCH_COLUMNS
 from wjoin.planner.text.edits import Edit, apply_edits
+from wjoin.planner.text.joined_columns import UsingPair
 from wjoin.planner.text.literals import literal
 from wjoin.planner.text.pieces import AnalysedText, ColumnName, function_name, read_condition
-from wjoin.planner.text.scope import Reference, Scope, ScopeItem, StreamColumn, UsingPair, first_of
+from wjoin.planner.text.scope import Reference, Scope, ScopeItem, StreamColumn, first_of
 from wjoin.udfs.predicate import Predicate
 
 SPECIAL_WORDS = frozenset(

@@ -148,7 +148,10 @@ class Member:
         return JoinKey(tuple(streams), classes, hints, frozenset() if classes else frozenset(tested), joins)
 
     def _joins(self) -> Hashable:
-        kinds = tuple((each.kind, each.nearest, each.timed_by) for each in self.bound.tree.joins)
+        kinds = tuple(
+            (each.kind, each.sides, each.nearest, each.timed_by, each.timed_to)
+            for each in self.bound.tree.joins
+        )
         on = frozenset((words, each.on) for words, each in self._meanings if each.on is not None)
         return self.bound.tree.base, kinds, on, self.windows, self.planned.graph.joins
 
@@ -331,15 +334,23 @@ def _item(member: Member, item: FromItem) -> str:
 
 def _joined_items(member: Member) -> str:
     """Return the FROM list of a statement with joins that are not inner ones."""
-    first, *others = member.bound.sources
-    text = _item(member, first.item)
-    for each in others:
+    return _joined_from(member, 0, len(member.bound.sources))
+
+
+def _joined_from(member: Member, start: int, stop: int) -> str:
+    """Return the joins of some items that follow each other."""
+    sources, place = member.bound.sources, start + 1
+    text = _item(member, sources[start].item)
+    while place < stop:
+        each = sources[place]
+        right = _joined_from(member, place, place + each.item.joined)
         conditions = [condition_text(one) for one in member.on.get(each.number, ())]
         inner = each.item.kind is JoinKind.INNER
         kind = "CROSS" if inner and not conditions else each.item.kind.value
         match = f" {each.item.match.span.of(member.text)}" if each.item.match else ""
         on = f" ON {' AND '.join(f'({one})' for one in conditions)}" if conditions else ""
-        text += f" {kind} JOIN {_item(member, each.item)}{match}{on}"
+        text += f" {kind} JOIN {f'({right})' if each.item.joined > 1 else right}{match}{on}"
+        place += each.item.joined
     return text
 
 
