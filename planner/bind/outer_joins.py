@@ -24,6 +24,9 @@ from wjoin.planner.text.joined_columns import UsingPair
 from wjoin.planner.text.scope import ScopeItem
 from wjoin.planner.windows.window_graph import absent_streams
 
+MOST_MISSING = 62
+"""How many streams may be missing in what joins make: which ones are is told by as many bits of a number."""
+
 _LEFT_MAY_MISS = (JoinKind.RIGHT, JoinKind.FULL)
 
 _OF_SETTING = "a FLOAT and a whole number meet as FLOAT or as DOUBLE, as a setting says"
@@ -40,6 +43,12 @@ def tree_of(sources: Sequence[ScopeItem], static: Collection[int], block: Select
     kinds, sizes = ([getattr(each.item, name) for each in sources] for name in ("kind", "joined"))
     tree = join_tree(kinds, absent, static, sizes)
     _refuse_nested(sources, tree.static, absent)
+    if len(tree.optional) > MOST_MISSING:
+        last = sources[max(tree.optional)]
+        message = (
+            f"{len(tree.optional)} items of FROM may have no row in a result; at most {MOST_MISSING} may"
+        )
+        raise WJoinError("WJ107", message, span=last.item.span, help="join some of them in a subquery")
     for each, before in _with_left(sources, 0, len(sources)):
         if each.number not in absent:
             _refuse_order(sources, each, before, tree.static)
@@ -219,6 +228,9 @@ def refuse_undecided(tree: JoinTree, conjunct: Conjunct, span: Span, sources: Se
     if ours and isinstance(conjunct.read, ReadCondition) and is_exact(conjunct.read.expression):
         return
     why = conjunct.read.what if isinstance(conjunct.read, Unread) else _OF_SETTING
+    remedy = "compare columns of one type, or compute the values in a subquery"
+    if why == _OF_SETTING:
+        remedy = "cast both to one type, for example to DOUBLE"
     if not ours:
         declared = any(each.column.declared is not None for each in conjunct.columns)
         if not declared and not conjunct.matches:
@@ -228,7 +240,7 @@ def refuse_undecided(tree: JoinTree, conjunct: Conjunct, span: Span, sources: Se
         "WJ107",
         f"{kind.words}{' of streams' if streaming else ''} cannot decide this condition of ON: {why}",
         span=span,
-        help="compare columns of one type, or compute the values in a subquery",
+        help=remedy,
     )
 
 

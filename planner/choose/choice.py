@@ -325,6 +325,9 @@ def _kernels(wish: Wish | None, stages: Sequence[Stage]) -> tuple[tuple[Kernels,
     refused = [each for each in refusals if each is not None]
     everywhere = any(KERNELS[each].everywhere for each in kernels)
     if refused and (everywhere or len(refused) == len(stages)):
+        if wish.span is None:
+            # What a session prefers is for joins that can have it.
+            return possible
         raise wish.refused(refused[0].reason, refused[0].remedy)
     return tuple(
         (kernels,) if refusal is None else others for refusal, others in zip(refusals, possible, strict=True)

@@ -169,6 +169,10 @@ def _kept_for(
     return {plan.streams[other].alias: distances.ahead(stream, other) for other in others}
 
 
+_NEVER = "(false)"
+"""The condition of ON of a join in which nothing can match; its stage tells that."""
+
+
 def _joined_by(scan: StreamScan) -> tuple[str, ...]:
     """Return what only the join reads of a stream, besides its event time and its key."""
     keys = {expression for code in scan.codes for expression in code.expressions}
@@ -176,7 +180,7 @@ def _joined_by(scan: StreamScan) -> tuple[str, ...]:
     read = [
         each.expression
         for each in scan.columns
-        if each.output is None and each.expression not in keys and each is not number
+        if each.output is None and each.expression not in (*keys, _NEVER) and each is not number
     ]
     names = (each.removeprefix(f"{quoted_if_needed(scan.alias)}.") for each in read)
     return tuple(name for name in names if name != quoted_if_needed(scan.event_time))

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.kit.planned import plan_over, stream_of
+from wjoin.grammar.errors import WJoinError
 from wjoin.planner.plan.edges import may_lack
 from wjoin.planner.plan.physical import Join, PhysicalPlan, decides_at_once
 
@@ -103,3 +104,45 @@ def test_the_nearest_row_goes_by_the_stream_that_a_window_links() -> None:
            WINDOW (A, B) = 1 SECOND AND WINDOW (B, C) = 2 SECONDS"""
     )
     assert joins(found)[-1].timed_by == 1
+
+
+def test_each_side_of_a_join_is_a_part_of_many() -> None:
+    found = plan(
+        """SELECT A.v FROM (a A JOIN b B ON A.k = B.k) LEFT JOIN
+           (c C JOIN d D ON C.k = D.k JOIN e E ON D.k = E.k) ON A.k = C.k AND C.v > D.v AND E.v > B.v
+           WINDOW (A, B) = 1 SECOND AND WINDOW (C, D) = 1 SECOND AND WINDOW (D, E) = 2 SECONDS
+           AND DWINDOW (A, C) = 5 SECONDS""",
+        5,
+    )
+    first, second, last = joins(found)
+    assert (first.members, second.members, last.members) == ((0, 1), (2, 3, 4), (0, 1, 2, 3, 4))
+    assert [each.stage for each in last.inputs] == [0, 1]
+    assert [gate.text for gate in last.gates] == ["C.v > D.v"]
+    # Of the right side all is known before anything is padded.
+    assert [decides_at_once(found, number) for number in range(3)] == [False, True, True]
+    ends = {each.stream: dict(each.distances)[0] for each in last.inputs[0].retention}
+    assert ends == {2: 5 * SECOND, 3: 6 * SECOND, 4: 8 * SECOND}
+
+
+def test_an_exists_may_join_several_streams() -> None:
+    found = plan(
+        """SELECT A.v FROM a A WHERE NOT EXISTS (SELECT * FROM b B, c C
+           WINDOW (A, B) = 5 SECONDS AND WINDOW (B, C) = 1 SECOND WHERE A.k = B.k AND B.k = C.k AND C.v > 1)"""
+    )
+    first, last = joins(found)
+    assert (first.members, last.kind.value, last.inputs[1].stage) == ((1, 2), "LEFT ANTI", 0)
+    assert found.streams[2].filters == ("C.v > 1",)
+
+
+def test_more_streams_than_bits_may_not_be_missing() -> None:
+    items = " ".join(f"LEFT JOIN s s{n} ON A.k = s{n}.k" for n in range(63))
+    with pytest.raises(WJoinError, match="63 items of FROM may have no row in a result; at most 62 may"):
+        plan(f"SELECT A.v FROM a A {items} WINDOW = 1 SECOND", 64)
+
+
+def test_a_kernel_that_the_session_prefers_is_for_joins_that_can_have_it() -> None:
+    streams = [stream_of({"k": "bigint", "v": "bigint"})] * 2
+    text = "SELECT A.v FROM a A LEFT JOIN b B ON A.v < B.v WINDOW (A, B) = 1 SECOND"
+    assert plan_over(text, streams, {"ALGORITHM": "HW"}).physical == plan_over(text, streams).physical
+    with pytest.raises(WJoinError, match="cannot apply"):
+        plan_over(text.replace("SELECT", "SELECT /*+ ALGORITHM(HW) */"), streams)
