@@ -127,7 +127,8 @@ def test_each_side_of_a_join_is_a_part_of_many() -> None:
 def test_an_exists_may_join_several_streams() -> None:
     found = plan(
         """SELECT A.v FROM a A WHERE NOT EXISTS (SELECT * FROM b B, c C
-           WINDOW (A, B) = 5 SECONDS AND WINDOW (B, C) = 1 SECOND WHERE A.k = B.k AND B.k = C.k AND C.v > 1)"""
+           WINDOW (A, B) = 5 SECONDS AND WINDOW (B, C) = 1 SECOND
+           WHERE A.k = B.k AND B.k = C.k AND C.v > 1)"""
     )
     first, last = joins(found)
     assert (first.members, last.kind.value, last.inputs[1].stage) == ((1, 2), "LEFT ANTI", 0)
