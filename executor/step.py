@@ -18,6 +18,7 @@ from wjoin.executor.combinations import Combinations
 from wjoin.executor.counted import all_ticks
 from wjoin.executor.counts import Counts, count_spread, count_state
 from wjoin.executor.gathering import Pieces
+from wjoin.executor.kept_from import kept_from
 from wjoin.executor.lacking import Lacking
 from wjoin.executor.made import Made, Maker
 from wjoin.executor.multiway import MultiwayJoin
@@ -38,7 +39,7 @@ from wjoin.executor.state.slices import (
 )
 from wjoin.executor.state.writing import Writing
 from wjoin.executor.stretches import STRETCH_BYTES, stretches
-from wjoin.executor.uncounted import CountedTables, kept_from, uncounted
+from wjoin.executor.uncounted import CountedTables, uncounted
 from wjoin.executor.waits import Load, MicroBatch, Waits
 from wjoin.parts.kernels.adaptive import Meeting, preferred
 from wjoin.parts.kernels.registry import KERNELS
@@ -193,14 +194,15 @@ class StageLogic:
 
     def _waits_of_tables(self, arrivals: Arrivals, counts: Counts) -> list[Waits]:
         """Return what waits over complete inputs."""
-        alone = partial(self.maker.alone, counts.stage)
+        alone, waits = partial(self.maker.alone, counts.stage), list[Waits]()
+        if ticks := all_ticks(self.plan, self.number, arrivals.ticks):
+            waits.append(CountedTables(self.plan, self.number, ticks, counts.stage, self._held))
         if self._nearest is not None:
             ended = dict.fromkeys(self.stage.members, ENDED)
-            return [Undecided(self._nearest, self.shapes[0], alone, {}, ended)]
-        if ticks := all_ticks(self.plan, self.number, arrivals.ticks):
-            return [CountedTables(self.plan, self.number, ticks, counts.stage)]
-        join = self._preserving
-        return [] if join is None else [Partners(join, self.shapes, alone, arrivals.spool)]
+            waits.append(Undecided(self._nearest, self.shapes[0], alone, {}, ended))
+        elif self._preserving is not None:
+            waits.append(Partners(self._preserving, self.shapes, alone, arrivals.spool))
+        return waits
 
     @cached_property
     def _held(self) -> bool:

@@ -35,8 +35,7 @@ from wjoin.executor.state.manifest import Manifest
 from wjoin.executor.state.slices import Slice
 from wjoin.executor.stretches import Arrived
 from wjoin.executor.waits import MicroBatch, Waits
-from wjoin.grammar.join_kinds import JoinKind
-from wjoin.parts.kernels.runs import GREATEST, LEAST, BoolArray, Int64Array, SortedRun, int64_view
+from wjoin.parts.kernels.runs import LEAST, BoolArray, Int64Array, SortedRun, int64_view
 from wjoin.parts.routes.route import Role
 from wjoin.planner.plan.block_columns import time_name
 from wjoin.planner.plan.counting import ends_by_count, ends_in_time, windows_at
@@ -46,15 +45,26 @@ from wjoin.planner.plan.physical import Join, PhysicalPlan, Retention, Stage
 
 @dataclass(frozen=True)
 class CountedTables(Waits):
-    """Tells the results of stage ``number`` over tables that are inside windows of rows."""
+    """Tells the results of stage ``number`` over tables that are inside windows of rows.
+
+    ``held``: what is outside meets nothing, for what has met no other is a result, too.
+    """
 
     plan: PhysicalPlan
     number: int
     ticks: Mapping[int, Ticks]
     counted: Report
+    held: bool
+
+    def inside(self, found: Combinations) -> Combinations:
+        """Return the combinations that are inside, where others must not meet."""
+        return inside(self.plan, self.number, self.ticks, found) if self.held else found
 
     def told(self, made: Made) -> Iterator[Made]:
         """Yield what is inside."""
+        if self.held:
+            yield made
+            return
         chosen, _ = decided(self.plan, self.number, self.ticks, made.rows, None)
         rows = made.rows.filter(pa.array(chosen))
         self.counted.add("matches", rows.num_rows)
@@ -335,39 +345,6 @@ def uncounted(plan: PhysicalPlan, number: int, batch: MicroBatch) -> Uncounted |
     if not windows_at(plan, number):
         return None
     return (UncountedRows if held_for(plan, number) else UncountedResults)(plan, number, batch)
-
-
-def kept_from(
-    plan: PhysicalPlan, stage: int, counted: Sequence[tuple[Slice, ...]], marks: Marks
-) -> dict[int, int | None]:
-    """Return from which event time on a worker's windows of rows have rows of streams, None for all.
-
-    Of the streams of its stage with such a window, where none in time ends the time of their rows. A worker
-    that has counted none of a stream tells nothing of it. ``counted`` are its slices as in ``after`` of
-    ``Uncounted``, ``marks`` the least times that rows of its streams may still have.
-    """
-    numbers = windows_at(plan, stage)
-    ticks = dict(zip(numbers, counted[len(counted) - len(numbers) :], strict=False))
-    members = plan.stages[stage].members
-    until = min((LEAST if mark is None else mark for mark in marks.values()), default=LEAST)
-    found: dict[int, int | None] = {}
-    for stream in {plan.counted[number].stream for number in ticks}:
-        ends = plan.kind is not JoinKind.INNER or ends_in_time(plan.windows, (stream,), members)
-        floors: list[int | None] = [None] if ends else []
-        for asked in plan.asked:
-            own = [number for number in asked if number in ticks and plan.counted[number].stream == stream]
-            first = [min((each.earliest for each in ticks[number]), default=GREATEST) for number in own]
-            # Before its first landmark a stream has rows that are in the window.
-            known = (
-                time
-                for number, time in zip(own, first, strict=True)
-                if not plan.counted[number].condition or time <= until
-            )
-            floors.append(max(known, default=None))
-        least = None if None in floors else min(each for each in floors if each is not None)
-        if least != GREATEST:
-            found[stream] = least
-    return found
 
 
 def _latest_of(rows: pa.RecordBatch, members: Sequence[int]) -> Int64Array:

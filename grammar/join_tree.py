@@ -89,13 +89,15 @@ class JoinTree:
     """The streams ``base``, which inner joins link, further such ``parts``, and the ``joins``, in order.
 
     Without joins all is one inner join. Those of the relations ``static`` come last. A part has a number
-    below zero: ``BASE``, and below it those of ``parts`` in their order.
+    below zero: ``BASE``, and below it those of ``parts`` in their order. ``counted``: whether windows of rows
+    say which rows are partners.
     """
 
     base: tuple[int, ...]
     joins: tuple[LaterJoin, ...] = ()
     static: frozenset[int] = frozenset()
     parts: tuple[tuple[int, ...], ...] = ()
+    counted: bool = False
 
     @property
     def staged(self) -> "JoinTree":
@@ -124,6 +126,11 @@ class JoinTree:
     def asof(self) -> bool:
         """Whether one of its joins is an ASOF JOIN, which Spark does not have."""
         return any(each.kind.asof for each in self.joins)
+
+    @property
+    def ours(self) -> bool:
+        """Whether Spark's joins cannot do them, whatever is joined: an ASOF JOIN, or windows of rows."""
+        return self.asof or (self.counted and bool(self.joins))
 
     @property
     def hidden(self) -> frozenset[int]:

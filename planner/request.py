@@ -91,7 +91,7 @@ class Planning:
     @property
     def staged(self) -> bool:
         """Whether wjoin's own stages decide joins that are not inner ones: Spark has those of tables."""
-        return self.streaming or self.bound.tree.asof
+        return self.streaming or self.bound.tree.ours
 
     def plans(self) -> Iterator[PhysicalPlan]:
         """Yield the plans that have been made: of every shape, and that which is taken."""

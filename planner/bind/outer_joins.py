@@ -22,7 +22,7 @@ from wjoin.planner.conditions.expressions import is_exact
 from wjoin.planner.conditions.readable import ReadCondition, Unread
 from wjoin.planner.text.joined_columns import UsingPair
 from wjoin.planner.text.scope import ScopeItem
-from wjoin.planner.windows.window_graph import absent_streams
+from wjoin.planner.windows.window_graph import absent_streams, counts_rows
 
 MOST_MISSING = 62
 """How many streams may be missing in what joins make: which ones are is told by as many bits of a number."""
@@ -42,6 +42,7 @@ def tree_of(sources: Sequence[ScopeItem], static: Collection[int], block: Select
     absent = absent_items(sources, block)
     kinds, sizes = ([getattr(each.item, name) for each in sources] for name in ("kind", "joined"))
     tree = join_tree(kinds, absent, static, sizes)
+    tree = replace(tree, counted=block.window is not None and counts_rows(block.window))
     _refuse_nested(sources, tree.static, absent)
     if len(tree.optional) > MOST_MISSING:
         last = sources[max(tree.optional)]
@@ -171,7 +172,7 @@ def about_exists(error: WJoinError, block: SelectBlock) -> WJoinError:
 
 def refuse_merged(pair: UsingPair, sources: Sequence[ScopeItem], tree: JoinTree) -> None:
     """Raise WJ107 where USING compares what an earlier FULL JOIN of streams takes from either side."""
-    if len(pair.left) > 1 and (tree.asof or any(each.relation.streaming for each in sources)):
+    if len(pair.left) > 1 and (tree.ours or any(each.relation.streaming for each in sources)):
         first, *_ = shown = [sources[each.stream].expression(each.column.name) for each in pair.left]
         message = f"a column that a FULL JOIN takes from {listed(shown, 'or')} is compared by a later join"
         remedy = f"write ON {first} = {sources[pair.right.stream].expression(pair.right.column.name)}"
@@ -201,7 +202,7 @@ def refuse_undecided(tree: JoinTree, conjunct: Conjunct, span: Span, sources: Se
     Whether a row has a partner must be known when its rows are joined. Spark itself joins tables.
     """
     place = -1 if conjunct.on is None else tree.number_of(conjunct.on)
-    staged = tree.asof or any(each.relation.streaming for each in sources)
+    staged = tree.ours or any(each.relation.streaming for each in sources)
     if place >= 0:
         join = tree.joins[place]
         _refuse_out_of_scope(join, tree.static, conjunct, span, sources)

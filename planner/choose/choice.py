@@ -137,7 +137,7 @@ def _of_outer(
     """Return the values for joins that are not all inner ones; ``places``: where the rows of each may lie."""
     method, bounds, route = wishes.get("METHOD"), wishes.get("BOUNDS"), wishes.get("ROUTE")
     kind, asof = plan.kind.words, plan.asof
-    ours = streaming or asof
+    ours = streaming or asof or bool(plan.counted)
     only = Method.MULTIWAY if ours else Method.NATIVE
     if not ours and refusal is not None:
         raise WJoinError("WJ107", f"{kind} of tables is Spark's own: {refusal[0]}")

@@ -21,13 +21,37 @@ def refuse_uncounted(planning: Planning) -> None:
     if not terms:
         return
     bound = planning.bound
-    if bound.tree.staged.joins and not planning.streaming:
-        reason = f"of tables beside {bound.tree.kind.words}"
-        raise _refused(terms[0], reason, "make that join in a statement that reads this one's results")
     for each in bound.sources:
-        if each.number in planning.static and bound.times[each.number] is not None:
+        if each.number not in planning.static or bound.times[each.number] is None:
+            continue
+        if own := [term for term in terms if term.stream == each.number]:
+            raise _refused(own[0], f"of {each.name}, a table beside streams", "name a stream")
+        if why := _why_latest(planning, each.number):
             remedy = "join it in a statement that reads this one's results"
-            raise _refused(terms[0], f"beside {each.name}, a table with an event time", remedy)
+            reason = f"beside {each.name}, a table with an event time, {why}"
+            raise _refused(terms[0], reason, remedy)
+
+
+def _why_latest(planning: Planning, table: int) -> str:
+    """Return why rows of a table, which is joined after the streams, may change what windows of rows count.
+
+    Empty where no row of it is the latest of a combination.
+    """
+    graph, tree = planning.graph, planning.bound.tree
+    if len({branch.counted for branch in graph.branches}) > 1:
+        return "as its window may be that of another alternative"
+    alternatives = [branch.windows for branch in graph.branches]
+    if tree.joins:
+        number = next(place for place, join in enumerate(tree.joins) if join.item == table)
+        given = graph.joins[number + 1] if graph.joins else [branch.given for branch in graph.branches]
+        alternatives = [*given]
+        missing = tree.missing(number)
+        if any(term.stream in missing for term in rows_terms(planning)):
+            return "as the stream whose rows are counted may be missing"
+    streams = [each for each in range(len(graph.names)) if each not in planning.static]
+    bounds = ([windows.between(each, table) for each in streams] for windows in alternatives)
+    early = all(any(bound is not None and bound <= 0 for bound in own) for own in bounds)
+    return "" if early else "which may be the latest of a combination"
 
 
 def counted_windows(

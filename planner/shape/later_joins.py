@@ -482,7 +482,7 @@ def _links_before(planning: Planning, number: int) -> Iterator[tuple[CheckedLink
                 found = equal_parts(types[span])
                 if can_decide(found):
                     yield found, f"{left.text} = {right.text}"
-                elif planning.streaming or tree.joins[number].kind.asof:
+                elif planning.streaming or tree.counted or tree.joins[number].kind.asof:
                     raise _of_these_types(planning, number, span)
 
 

@@ -218,7 +218,7 @@ def _decided(first: KeyPart, second: KeyPart, planning: Planning) -> EqualParts 
     number = tree.join_of(parts.streams, None)
     later = tree.joins[max(0, number) :]
     ours = number >= 0 or tree.is_told(number)
-    ours = ours and (planning.streaming or any(each.kind.asof for each in later[:1]))
+    ours = ours and (planning.streaming or tree.counted or any(each.kind.asof for each in later[:1]))
     return parts if ours and can_decide(parts) else None
 
 

@@ -267,6 +267,13 @@ def landmarks(condition: syntax.WindowCondition) -> Iterator[syntax.WindowSince]
             yield condition
 
 
+def counts_rows(condition: syntax.WindowCondition) -> bool:
+    """Return whether a window condition has a window of rows or a landmark."""
+    if isinstance(condition, syntax.WindowAnd | syntax.WindowOr):
+        return any(map(counts_rows, condition.terms))
+    return isinstance(condition, syntax.WindowRows | syntax.WindowSince)
+
+
 def absent_streams(condition: syntax.WindowCondition) -> Iterator[syntax.Identifier]:
     """Yield the streams that a path names with NOT."""
     match condition:

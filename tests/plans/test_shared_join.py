@@ -146,8 +146,10 @@ def test_what_shares_with_no_other_says_why(text: str, why: str) -> None:
 
 def test_a_shared_join_keeps_the_joins_on_both_sides() -> None:
     words = """SELECT {0}.speed FROM (camera1 {0} JOIN camera2 {1} ON {0}.obj_id = {1}.obj_id)
-               {3} JOIN (camera3 {2} LEFT JOIN camera1 D ON {2}.obj_id = D.obj_id) ON {0}.obj_id = {2}.obj_id
-               WINDOW ({0}, {1}) = 5 SECONDS AND WINDOW ({2}, D) = 2 SECONDS AND WINDOW ({0}, {2}) = 9 SECONDS"""
+               {3} JOIN (camera3 {2} LEFT JOIN camera1 D ON {2}.obj_id = D.obj_id)
+               ON {0}.obj_id = {2}.obj_id
+               WINDOW ({0}, {1}) = 5 SECONDS AND WINDOW ({2}, D) = 2 SECONDS
+               AND WINDOW ({0}, {2}) = 9 SECONDS"""
     one, other, full = (
         member(name, words.format(*given))
         for name, given in (

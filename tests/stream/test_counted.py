@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.stream.joined import Streams, end, moved, on_time
+from tests.stream.joined import COLUMNS, Streams, end, moved, on_time
 from tests.tiers import tiers
 
 NEAR = "B.n - A.n BETWEEN -4 AND 12"
@@ -173,10 +173,61 @@ def test_all_windows_of_rows_of_streams(streams: Streams, home: str, names: list
     assert_as_duckdb(streams, names)
 
 
-@pytest.mark.parametrize("name", tiers(STATEMENTS, long=[*STATEMENTS][1:]))
+@pytest.mark.parametrize("name", tiers([*STATEMENTS, *OUTER], long=[*[*STATEMENTS][1:], *[*OUTER][1:]]))
 def test_windows_of_rows_of_tables(streams: Streams, name: str) -> None:
     on_time(streams, 2)
-    found = streams.over_tables(STATEMENTS[name][0])
-    expected = streams.expected(STATEMENTS[name][1])
+    text, same = {**STATEMENTS, **OUTER}[name]
+    found = streams.over_tables(text)
+    expected = streams.expected(same)
     assert found == expected
     assert expected.total() > 10
+
+
+BESIDE_TABLE = {
+    # A row of the table is never the latest one of a combination.
+    "dated": (
+        f"""SELECT A.n AS a, B.n AS b, V.s FROM one A, two B, seen V
+            {WINDOW} AND WINDOW A = 3 ROWS PER KEY AND WINDOW B = 30 ROWS AND DWINDOW (V, A) = 40
+            WHERE A.k = B.k AND A.j = V.j AND V.v > 1""",
+        f"""SELECT A.n, B.n, V.s FROM one A, two B, seen V WHERE {NEAR} AND A.k = B.k AND A.j = V.j
+            AND V.v > 1 AND A.n - V.n BETWEEN 0 AND 40 AND {later("one", "A", "x.k = A.k")} < 3
+            AND {later("two", "B")} < 30""",
+    ),
+    "dated_either": (
+        f"""SELECT A.n AS a, B.n AS b, V.v FROM one A, two B, seen V
+            {WINDOW} AND WINDOW A = 15 ROWS AND (DWINDOW (V, A) = 4 OR WINDOW (B, V) BETWEEN -20 AND -9)
+            WHERE A.k = B.k AND A.k = V.k""",
+        f"""SELECT A.n, B.n, V.v FROM one A, two B, seen V WHERE {NEAR} AND A.k = B.k AND A.k = V.k
+            AND (A.n - V.n BETWEEN 0 AND 4 OR V.n - B.n BETWEEN -20 AND -9) AND {later("one", "A")} < 15""",
+    ),
+    "dated_left": (
+        f"""SELECT A.n AS a, B.n AS b, V.s FROM one A LEFT JOIN two B ON A.k = B.k
+            LEFT JOIN seen V ON A.j = V.j AND V.v > 1
+            {WINDOW} AND WINDOW A = 3 ROWS PER KEY AND DWINDOW (V, A) = 15""",
+        f"""SELECT A.n, B.n, V.s FROM one A LEFT JOIN two B ON A.k = B.k AND {NEAR}
+            AND {later("one", "A", "x.k = A.k")} < 3
+            LEFT JOIN seen V ON A.j = V.j AND V.v > 1 AND A.n - V.n BETWEEN 0 AND 15""",
+    ),
+}
+"""The same beside a table with an event time."""
+
+
+@pytest.mark.long
+def test_a_table_with_event_times_is_joined_after_the_rows_are_counted(streams: Streams) -> None:
+    on_time(streams, 2)
+    rows = streams.session.spark.read.parquet(str(streams.root / "three")).collect()
+    streams.session.spark.createDataFrame(rows, COLUMNS).createOrReplaceTempView("seen_rows")
+    streams.oracle.execute("CREATE TABLE seen AS SELECT * FROM three")
+    streams.sinks([*BESIDE_TABLE])
+    script = "; ".join(
+        f"INSERT INTO {name} {text.replace('seen V', 'seen_rows WATERMARK n DELAY OF 0 AS V')}"
+        for name, (text, _) in BESIDE_TABLE.items()
+    )
+    folder = str(streams.root / "checkpoints")
+    for last in (False, True):
+        streams.session.run_script(script, complete=last, checkpoint=folder)
+        on_time(streams, 0 if last else 2)
+    for name, (_, same) in BESIDE_TABLE.items():
+        expected = streams.expected(same)
+        assert streams.found(name) == expected, name
+        assert expected.total() > 10, name
