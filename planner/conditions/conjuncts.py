@@ -162,7 +162,10 @@ def bind_conjunct(
     said = None if isinstance(found, Filter) or clock is None else time_bounds(piece.tree, meaning, clock)
     if said is None:
         return found
-    return replace(found, times=said, place=written.span, shown=" ".join(written.span.of(text).split()))
+    shown = " ".join(written.span.of(text).split())
+    if clock is not None and said != time_bounds(piece.tree, meaning, replace(clock, zone="UTC")):
+        shown += f" by the clocks of {clock.zone}"
+    return replace(found, times=said, place=written.span, shown=shown)
 
 
 def _refuse_streams(piece: AnalysedText, scope: Scope, clock: EventClock) -> None:

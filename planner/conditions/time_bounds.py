@@ -35,8 +35,14 @@ MAXIMUM_ALTERNATIVES = 16
 MAXIMUM_DEPTH = 50
 """Expressions inside each other that are read."""
 
-_ANY_ZONE = 30 * 3_600_000_000
-"""More than the offsets of any two time zones are apart, in microseconds."""
+ANY_ZONE = 30 * 3_600_000_000
+"""More than any two offsets of time zones are apart, in microseconds."""
+
+_MONTH = 6
+"""Samples of a time zone, a week apart, of a month and more."""
+
+_NEAR = 14 * DAY
+"""Times that are as near are, shifted as much, and by any offset, within a month of each other."""
 
 _FIXED = re.compile(r"(ETC/)?(UTC|GMT|Z|UT)?([+-].*)?")
 """Time zones in which no clock is put forward."""
@@ -88,27 +94,28 @@ class EventClock:
 
     @property
     def slack(self) -> int:
-        """How much the difference of two times differs from that of their clocks, at the most."""
+        """How much the difference of near times differs from that of their clocks, at the most."""
         return 0 if self.kind is TimeKind.INTEGRAL else zone_slack(self.zone)
 
 
 @cache
 def zone_slack(zone: str) -> int:
-    """Return how far apart the offsets are that a time zone has had, in microseconds.
+    """Return how much a time zone's offset has changed within a month, at the most, in microseconds.
 
-    >>> zone_slack("UTC"), zone_slack("+02:00"), zone_slack("Europe/Berlin") >= 3_600_000_000
-    (0, 0, True)
+    >>> zone_slack("UTC"), zone_slack("+02:00"), zone_slack("Europe/Berlin")
+    (0, 0, 3600000000)
     """
     if _FIXED.fullmatch(zone.upper()):
         return 0
     try:
         found = ZoneInfo(zone)
     except (KeyError, OSError, ValueError):
-        return _ANY_ZONE
+        return ANY_ZONE
     # No offset was in force for less than a week.
     moments = (datetime(1850, 1, 1, tzinfo=UTC) + timedelta(days=7 * week) for week in range(52 * 300))
     offsets = [each.astimezone(found).utcoffset() or timedelta() for each in moments]
-    return (max(offsets) - min(offsets)) // timedelta(microseconds=1)
+    months = (offsets[first : first + _MONTH] for first in range(len(offsets)))
+    return max(max(each) - min(each) for each in months) // timedelta(microseconds=1)
 
 
 def time_bounds(tree: exp.Expr, meaning: Meaning, clock: EventClock) -> TimeBounds | None:
@@ -135,6 +142,7 @@ class _Form:
 
     ``kind``: a time, a number or an interval. ``unit`` is in that of event times, None for a constant.
     ``whole``: n is a whole number. ``cut``: n is what remains of that quotient without its fraction.
+    ``clocks``: how often the slack of the time zone is in e.
     """
 
     kind: str
@@ -146,6 +154,7 @@ class _Form:
     constant: Fraction = Fraction(0)
     whole: bool = True
     cut: bool = False
+    clocks: int = 0
 
     def __neg__(self) -> "_Form":
         return replace(
@@ -160,6 +169,10 @@ class _Form:
     def wider(self, low: int, high: int) -> "_Form":
         """Return the same value, of which less is known."""
         return replace(self, low=self.low - low, high=self.high + high)
+
+    def by_clocks(self, slack: int) -> "_Form":
+        """Return the same value by the clocks of a time zone."""
+        return replace(self.wider(slack, slack), clocks=self.clocks + 1) if slack else self
 
     @property
     def uncut(self) -> "_Form":
@@ -187,6 +200,7 @@ class _Form:
             one.high + two.high,
             one.constant + two.constant,
             one.whole and two.whole,
+            clocks=one.clocks + two.clocks,
         )
 
 
@@ -260,7 +274,10 @@ class _Reader:
         (later,), (earlier,) = apart.plus, apart.minus
         if later == earlier:
             return None
-        bound = TimeBound(earlier, later, _greatest(apart, apart.unit, strict))
+        most = _greatest(apart, apart.unit, strict)
+        if apart.clocks and max(map(abs, (most, apart.low, apart.high))) > _NEAR:
+            most += apart.clocks * ANY_ZONE
+        bound = TimeBound(earlier, later, most)
         return TimeBounds(((bound,),), exact=apart.low == apart.high and apart.unit.denominator == 1)
 
     # Values ------------------------------------------------------------------
@@ -333,22 +350,24 @@ class _Reader:
                 return self._moved(right, left)
             case "time", "time" if subtracted:
                 found = left.plus_other(-right, "interval")
-                return None if found is None else found.wider(*self._by_clocks())
+                return None if found is None else found.by_clocks(self._slack)
             case _:
                 return None
         return left.plus_other(-right if subtracted else right, kind)
 
-    def _by_clocks(self) -> tuple[int, int]:
-        """Return how far the difference of two clocks is from that of two times; NTZ has no zone."""
-        slack = self._clock.slack if self._clock.kind is TimeKind.TIMESTAMP else 0
-        return slack, slack
+    @property
+    def _slack(self) -> int:
+        """How far the difference of two clocks is from that of two times; NTZ has no zone."""
+        return self._clock.slack if self._clock.kind is TimeKind.TIMESTAMP else 0
 
     def _moved(self, time: _Form, length: _Form) -> _Form | None:
         if length.unit is not None:
             return None
         found = time.plus_other(length, "time")
-        calendar = abs(length.constant) >= DAY
-        return found.wider(*self._by_clocks()) if found is not None and calendar else found
+        if found is None or abs(length.constant) < DAY:
+            return found
+        far = abs(length.constant) > _NEAR
+        return found.by_clocks(ANY_ZONE if far and self._slack else self._slack)
 
     def _scaled(self, node: exp.Mul | exp.Div | exp.IntDiv) -> _Form | None:
         left, right = self.form(node.this), self.form(node.expression)
@@ -395,7 +414,7 @@ class _Reader:
         if unit is None:
             return None
         if self._clock.kind is TimeKind.TIMESTAMP_NTZ:
-            inside = inside.wider(self._clock.slack, self._clock.slack)
+            inside = inside.by_clocks(self._clock.slack)
         return self._floored(inside, unit)
 
     def _floored(self, time: _Form, unit: int) -> _Form | None:
@@ -416,8 +435,8 @@ class _Reader:
         apart = to.plus_other(-since, "number")
         if apart is None or apart.constant.denominator != 1:
             return None
-        shift, slack = int(apart.constant), self._clock.slack
-        apart = replace(apart.wider(slack - shift, slack + shift), constant=Fraction(0))
+        shift = int(apart.constant)
+        apart = replace(apart.wider(-shift, shift), constant=Fraction(0)).by_clocks(self._clock.slack)
         if unit is None:
             return replace(apart.wider(DAY - 1, DAY - 1), unit=Fraction(DAY))
         size = _UNITS.get(unit.name.upper().removesuffix("S"))

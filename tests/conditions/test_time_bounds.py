@@ -12,7 +12,14 @@ from tests.tiers import examples
 from wjoin.grammar.spans import Span
 from wjoin.planner.catalog import Column
 from wjoin.planner.conditions.meaning import Meaning
-from wjoin.planner.conditions.time_bounds import EventClock, TimeBound, TimeBounds, time_bounds, zone_slack
+from wjoin.planner.conditions.time_bounds import (
+    ANY_ZONE,
+    EventClock,
+    TimeBound,
+    TimeBounds,
+    time_bounds,
+    zone_slack,
+)
 from wjoin.planner.plan.physical import TimeKind
 from wjoin.planner.text.pieces import function_name, read_condition
 from wjoin.planner.text.scope import StreamColumn
@@ -182,6 +189,9 @@ def test_where_clocks_are_put_forward_bounds_are_wider_and_the_condition_stays()
     assert read("b.ts <= a.ts + INTERVAL 1 HOUR", "Europe/Berlin") == read("b.ts <= a.ts + INTERVAL 1 HOUR")
     day = read("b.ts <= a.ts + INTERVAL 24 HOURS", "Europe/Berlin")
     assert day == TimeBounds(((TimeBound(0, 1, 86_400_000_000 + slack),),), exact=False)
+    far = read("b.ts - a.ts < INTERVAL 30 DAYS", "Europe/Berlin")
+    assert far is not None
+    assert far.hull[0].bound == 30 * 86_400_000_000 - 1 + slack + ANY_ZONE
     assert zone_slack("no such zone") > zone_slack("Pacific/Apia") > slack > 0
 
 

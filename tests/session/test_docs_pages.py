@@ -4,6 +4,7 @@ import json
 import math
 import random
 import re
+from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -219,3 +220,26 @@ def test_spark_refuses_joins_of_streams_without_a_key(session: wjoin.Session) ->
     assert said in (ROOT / "docs" / "joins-without-a-key.md").read_text("utf-8")
     with pytest.raises(StreamingQueryException, match=said):
         collect_once(joined)
+
+
+@pytest.mark.parametrize("name", ["from-spark", "from-flink", "from-ksqldb"])
+def test_coming_from_other_systems(session: wjoin.Session, tmp_path: Path, name: str) -> None:
+    chance = random.Random(name)
+    for stream in ("impressions", "clicks", "orders", "shipments"):
+        rows = []
+        for number in range(120):
+            at = datetime.fromtimestamp(BEGIN + 60 * number + chance.uniform(0, 60), UTC).isoformat()
+            times = dict.fromkeys(("ts", "order_time", "ship_time"), at)
+            rows.append(
+                {"id": number % 7, "order_id": number % 7, "ad": f"ad {number}", "price": 1.0, **times}
+            )
+        write(tmp_path, stream, lines(*rows))
+    blocks = [text for language, text in _BLOCK.findall((ROOT / "docs" / f"{name}.md").read_text("utf-8"))]
+    session.run_script(blocks[0].replace("'data/", f"'{tmp_path}/data/"))
+    for theirs, ours in zip(blocks[1::2], blocks[2::2], strict=True):
+        first, second = (
+            Counter(map(tuple, session.spark.table(collect_once(session.sql(each))).collect()))
+            for each in (theirs, ours)
+        )
+        assert first
+        assert first == second
