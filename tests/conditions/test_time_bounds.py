@@ -35,7 +35,9 @@ OPERATORS: dict[str, Callable[[int, int], bool]] = {
 }
 
 
-def read(text: str, zone: str = "UTC", kind: TimeKind = TimeKind.TIMESTAMP) -> TimeBounds | None:
+def read(
+    text: str, zone: str = "UTC", kind: TimeKind = TimeKind.TIMESTAMP, *, wraps: bool = False
+) -> TimeBounds | None:
     """Return what a condition over the times ts of streams a, b and c says."""
     piece = read_condition(text, Span(0, len(text)))
 
@@ -44,7 +46,7 @@ def read(text: str, zone: str = "UTC", kind: TimeKind = TimeKind.TIMESTAMP) -> T
         return StreamColumn("abc".index(stream), Column(name, "timestamp"))
 
     meaning = Meaning(column, lambda call: function_name(text, piece, call), {"w": 7})
-    return time_bounds(piece.tree, meaning, EventClock(TIMES, kind, zone, wraps=False))
+    return time_bounds(piece.tree, meaning, EventClock(TIMES, kind, zone, wraps))
 
 
 class Drawn(NamedTuple):
@@ -200,3 +202,29 @@ def test_of_many_alternatives_what_all_imply_is_taken() -> None:
     found = read(text)
     assert found is not None and not found.exact
     assert set(*found.alternatives) == {TimeBound(0, 1, 19_000_000), TimeBound(1, 0, 0)}
+
+
+def test_whole_numbers_and_sums_of_them_that_wrap_around() -> None:
+    kind = TimeKind.INTEGRAL
+    assert read("b.ts <= a.ts + 5", kind=kind) == TimeBounds(((TimeBound(0, 1, 5),),), exact=True)
+    assert read("(b.ts - a.ts) DIV 10 <= 2", kind=kind) == TimeBounds(((TimeBound(0, 1, 29),),), exact=True)
+    assert read("b.ts <= a.ts + 5", kind=kind, wraps=True) is None
+    assert read("b.ts < a.ts", kind=kind, wraps=True) == TimeBounds(((TimeBound(0, 1, -1),),), exact=True)
+    assert read("b.ts <= a.ts + INTERVAL 5 SECONDS", kind=kind) is None
+
+
+@given(st.integers(-20, 20), st.integers(1, 7), st.integers(-30, 30), st.sampled_from(sorted(OPERATORS)))
+def test_whole_numbers(bound: int, by: int, apart: int, operator: str) -> None:
+    test = OPERATORS[operator]
+    for text, value in (
+        (f"b.ts - a.ts {operator} {bound}", apart),
+        (f"(b.ts - a.ts) DIV {by} {operator} {bound}", _cut(apart, by)),
+        (f"(b.ts - a.ts) * {by} {operator} {bound}", apart * by),
+        (f"(b.ts - a.ts) / {by} {operator} {bound}.5", apart / by - 0.5),
+    ):
+        found = read(text, kind=TimeKind.INTEGRAL)
+        holds = test(value, bound)
+        if found is not None and holds:
+            assert within(found, (100, 100 + apart))
+        elif found is not None and found.exact:
+            assert not within(found, (100, 100 + apart))

@@ -76,7 +76,3 @@ def test_a_condition_of_an_outer_join_is_a_window_of_that_join_only() -> None:
     assert plan_said(f"{left} WHERE C.ts > I.ts", STREAMS).graph.windows == plain.graph.windows
     three = f"{JOIN} AND C.ts = I.ts LEFT JOIN buy P ON P.ts = C.ts AND I.ts < C.ts WINDOW = 1 MINUTE"
     assert plan_said(three, STREAMS).graph.windows.between(0, 1) == 0
-
-
-def test_what_a_sum_that_wraps_around_says_is_no_window() -> None:
-    assert plan_said("SELECT A.n FROM ta A, tb B WHERE A.t = B.t", STREAMS).graph.windows.between(0, 1) == 0
