@@ -249,12 +249,16 @@ def _end(plan: PhysicalPlan, stream: int, far: int, *, several: bool) -> str:
 
 def _asof(plan: PhysicalPlan, stage: Join, nearest: Nearest) -> Iterator[str]:
     """Yield which row of the second input is joined to one of the first, and when that comes."""
-    members = stage.inputs[0].members
-    by, item = stage.timed_by, stage.inputs[1].members[0]
+    members, (item, *others) = stage.inputs[0].members, stage.inputs[1].members
+    by = stage.timed_by
     first, second = listed([plan.streams[each].alias for each in members]), plan.streams[item].alias
     told = f", by the times of {plan.streams[by].alias}" if len(members) > 1 else ""
+    told += f", and its rows of {listed([plan.streams[each].alias for each in others])}" if others else ""
     yield f"{stage.kind.words}: each row of {first} with the {_NEAREST[nearest].format(second=second)}{told}"
-    if plan.streaming:
+    if plan.streaming and others:
+        when = (_decided(plan, stage.inputs[0], rule) for rule in stage.inputs[0].retention)
+        yield f"a row of {first} comes when {' and '.join(when)}"
+    elif plan.streaming:
         far = windows_of(plan, stage).between(by, item) or 0
         reaches = far == -1 and nearest is Nearest.BEFORE
         far = 0 if reaches else far

@@ -117,14 +117,15 @@ def _retention_of_asof(stage: Join, number: int, distances: Reach) -> tuple[Rete
     them. Those of the second one for rows of the first that may be so far after them: to come, or waiting.
     """
     first, (second, *_) = stage.timed_by, stage.inputs[1].members
-    ahead, back = distances.ahead(first, second), distances.ahead(second, first)
+    back = distances.ahead(second, first)
+    deciding = [other for other in stage.inputs[1].members if other == second or other in stage.asked]
+    ends = {other: distances.ahead(first, other) for other in deciding}
     if number == 0:
-        others = (other for other in stage.inputs[1].members if other == second or other in stage.asked)
-        return tuple(Retention(other, ((first, distances.ahead(first, other)),)) for other in others)
-    waits = None if ahead is None or back is None else ahead + back
+        return tuple(Retention(other, ((first, ahead),)) for other, ahead in ends.items())
     # Of what comes any row may be the new one.
     coming = (Retention(each, ((second, distances.ahead(second, each)),)) for each in kept_for(stage, 1))
-    return *coming, Retention(second, ((second, waits),))
+    waits = {other: None if ahead is None or back is None else ahead + back for other, ahead in ends.items()}
+    return *coming, *(Retention(other, ((second, far),)) for other, far in waits.items())
 
 
 def kept_for(stage: Stage, number: int) -> list[int]:

@@ -829,3 +829,20 @@ def test_a_row_that_lacks_another_holds_groups_back_by_its_own_windows() -> None
     ]
     steps = [Step(JoinKind.LEFT, [each]) for each in terms]
     check(Case(steps, [20, 20, 20], batches, complete=False))
+
+
+def test_a_row_waits_for_both_streams_of_the_pair_that_an_asof_join_takes() -> None:
+    """A and C have gone on when the row of B comes that makes the nearest pair."""
+    pair = Step(JoinKind.INNER, [Term(1, -3, 3, False)])
+    steps = [Step(JoinKind.LEFT_ASOF, [Term(0, -9, 0, False, own=2)], match=">=", right=[pair])]
+    begin = [[(1, 9, 0, 0)], [(2, 4, 0, 0)], [(3, 5, 0, 0), (4, 8, 0, 0)]]
+    later = [[[(5, 99, 1, 0)], [], [(6, 99, 1, 0)]], [[], [(7, 7, 0, 0)], []], [[], [(8, 99, 2, 0)], []]]
+    case = Case(steps, [0, 0, 0], [begin, *later], complete=False)
+    check(case)
+    workers = LocalWorkers(case.plan())
+    found = []
+    for batch in case.batches:
+        blocks = {stream: block(case.plan(), stream, rows) for stream, rows in enumerate(batch) if rows}
+        found.append(found_in(case.plan(), (0, 1, 2), workers.run(blocks, Counts())))
+    assert found[:3] == [Counter()] * 3
+    assert found[3][1, 7, 4] == 1
