@@ -99,6 +99,7 @@ papers: $(READY) ## reproduce the figures of the papers
 	@$(BIN)/python benchmarks/papers/psp2009.py $(ARGS)
 	@$(BIN)/python benchmarks/papers/semijoin.py $(ARGS)
 	@$(BIN)/python benchmarks/papers/s2j.py $(ARGS)
+	@$(BIN)/python benchmarks/papers/dft2007.py $(ARGS)
 
 choices: $(READY) ## run every candidate plan of many workloads, and compare the chosen ones
 	@$(BIN)/python benchmarks/choices.py $(ARGS)

@@ -26,6 +26,8 @@ from wjoin.parts.summaries.hashing import FloatArray, cells
 
 GROUPS = 512
 
+_OF_GROUPS = 2003
+
 _MARGIN = 1.15
 """Variances of matches that few rows have in great numbers come out too small."""
 
@@ -69,7 +71,7 @@ class Sample:
         are those of the sample; with it, all that arrive, of which some are ``sampled``: of
         `flow.visit_chance`, 1 at home, where the sample is a ``share`` of the keys.
         """
-        groups = cells(codes, seed - 2, GROUPS)
+        groups = cells(codes, seed + _OF_GROUPS, GROUPS)
         of = np.ones(len(codes), np.bool_) if sampled is None else sampled
         found = of & chosen
         told = [_sums(groups[of], matches[of]), _sums(groups[found], matches[found])]

@@ -27,6 +27,9 @@ from wjoin.parts.summaries.summary import View
 SAMPLE = 1 / 64
 """The share of keys whose rows visit all nodes, so that what the others miss can be measured."""
 
+_OF_SAMPLE = 1009
+"""What is added to the seed for the lots of the sample."""
+
 _ENOUGH = 200.0
 """Matches that must have been counted before they are trusted; until then, scores are, or everything is
 visited."""
@@ -102,7 +105,7 @@ def targets(
         round_robin = np.array(flow.turns)[homes]
         chosen[round_robin] = _in_turn(lots[round_robin], homes[round_robin], flow)
     chosen &= np.arange(flow.nodes) != homes[:, None]
-    return Visits(chosen, within(codes, flow.seed - 1, flow.sample), homes)
+    return Visits(chosen, within(codes, flow.seed + _OF_SAMPLE, flow.sample), homes)
 
 
 def chances(scores: FloatArray, home: Int64Array, flow: Flow) -> FloatArray:

@@ -107,9 +107,10 @@ class Profile:
     @property
     def alike(self) -> BoolArray:
         """At which homes all scores are about the same, so that they choose nothing (bool[N])."""
-        many = np.maximum(self.visits[:, :UNKNOWN].sum(axis=1), 1)
+        known = self.visits[:, :UNKNOWN].sum(axis=1)
+        many = np.maximum(known, 1)
         mean = self.sums / many
-        found: BoolArray = (self.rows > 0) & (self.squares / many - mean**2 <= _ALIKE * mean**2)
+        found: BoolArray = (known > 0) & (self.squares / many - mean**2 <= _ALIKE * mean**2)
         return found
 
     def plus(self, other: "Profile") -> "Profile":
