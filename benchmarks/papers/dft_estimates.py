@@ -52,7 +52,7 @@ def estimates(*, quick: bool) -> Part:
 
 def _runs(load: Set, kind: str, *, quick: bool) -> list[Outcome]:
     """Return runs over several worlds, with several seeds each."""
-    runs, nodes, window, new = (4, 4, 1 << 12, 1000) if quick else (20, 8, 1 << 13, 1500)
+    runs, nodes, window, new = (5, 4, 1 << 12, 1500) if quick else (20, 8, 1 << 13, 1500)
     found = []
     for world in range(-(-runs // 5)):
         case = asked(World.of(load, nodes, window, new, world), kind, window // 2)

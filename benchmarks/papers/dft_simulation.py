@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from dft_loads import Codes, Set
 
-from wjoin.parts.summaries.error import Estimate, Sample, estimate
-from wjoin.parts.summaries.flow import Flow, scores_of, targets, tuned, visit_chance
+from wjoin.parts.summaries.error import Estimate, Sample, estimate, stands_for
+from wjoin.parts.summaries.flow import LEAST, Flow, scores_of, targets, tuned, visit_chance
 from wjoin.parts.summaries.profile import Profile, bins_of
 from wjoin.parts.summaries.registry import SUMMARIES
 from wjoin.parts.summaries.summary import Form, Summary, View
@@ -220,13 +220,14 @@ def _profile_of(codes: Codes, scores: Floats, home: Codes, matches: Floats, flow
         of = visits.sent[:, node] | (home == node)
         bins, at_home = bins_of(scores[of, node]), home[of] == node
         chance = _chance(home[of], scores[of, node], node, flow)
-        found = found.plus(Profile.of_matches(flow.nodes, home[of], bins, matches[of, node], at_home, chance))
+        worth = stands_for(chance, visits.sampled[of], flow.sample)
+        found = found.plus(Profile.of_matches(flow.nodes, home[of], bins, matches[of, node], at_home, worth))
     return found
 
 
 def as_it_runs(case: Asked, error: float, seed: int) -> Outcome:
     """Run as a query does: tuned three times by what it has measured of the rows before, and told by it."""
-    flow = Flow(case.world.nodes, seed=seed, greedy=case.greedy, error=error)
+    flow = Flow(case.world.nodes, seed=seed, greedy=case.greedy, error=error, least=LEAST)
     profile = Profile.empty(case.world.nodes)
     for turn in range(3):
         profile = profile.plus(measured_profile(case, flow, slice(turn, None, 4)))

@@ -5,10 +5,11 @@ of one key stand or fall together, so the sample is one of keys, in `GROUPS` gro
 independent of each other; nodes count matches by group, which adds up.
 
 Two ways, by what nodes count. With ``chosen`` alone: the share of the sample's matches that was not chosen, a
-ratio of groups. With the ``chance`` of every visit (`flow.visit_chance`), all matches tell: one that was
-found with a chance of 1/4 stands for three that were not (Horvitz and Thompson). What the flow looks for
-anyway has no error then, however heavy its keys are; only what it does not look for hangs on the sample.
-What is found says by regression what is missing.
+ratio of groups. With the ``chance`` of every visit (`flow.visit_chance`), all matches tell: one of a row
+that came by a lot of 1/4 stands for three that were not found (Horvitz and Thompson). What the flow looks
+for anyway has no error then, however heavy its keys are. Only where lots are rarer than `RARE` samples all
+hangs on the sample. The variance has two parts: that of lots, which rows draw one by one, and that of the
+sample, drawn for keys.
 
 The interval is Wilson's, for as many trials as have that variance, and Student's t for as many groups as
 count (as Korn and Graubard do for surveys): it keeps to [0, 1], and says something where nothing was missing.
@@ -28,7 +29,10 @@ GROUPS = 512
 
 _OF_GROUPS = 2003
 
-_MARGIN = 1.15
+RARE = 0.5
+"""Rows tell by their lots where these are at least so many times as frequent as keys of the sample."""
+
+_MARGIN = 1.3
 """Variances of matches that few rows have in great numbers come out too small."""
 
 
@@ -68,8 +72,8 @@ class Sample:
 
         Their codes (int64[n]), how many matches each has there, and whether the flow had chosen the visit
         (bool[n]; a row's own home counts as chosen). ``seed`` is that of the flow. Without a ``chance`` they
-        are those of the sample; with it, all that arrive, of which some are ``sampled``: of
-        `flow.visit_chance`, 1 at home, where the sample is a ``share`` of the keys.
+        are those of the sample. With it, all that arrive, of which some are ``sampled``: a ``share`` of the
+        keys is; it is that of `flow.visit_chance`, and 1 at home.
         """
         groups = cells(codes, seed + _OF_GROUPS, GROUPS)
         of = np.ones(len(codes), np.bool_) if sampled is None else sampled
@@ -77,17 +81,18 @@ class Sample:
         told = [_sums(groups[of], matches[of]), _sums(groups[found], matches[found])]
         if chance is None:
             return replace(cls.empty(), everything=told[0], found=told[1])
-        by_lot = (chance - share) / (1 - share)
-        kept = matches * (1 - by_lot) / chance
-        lots = matches**2 * (1 - share) * by_lot * (1 - by_lot) / chance**3
-        missing = matches * (1 - chance) / chance
+        often = chance >= RARE * share
+        by_lot = np.where(often, chance, 1.0)
+        lot = np.where(often & ~of, matches, 0.0)
+        missed = lot * (1 - by_lot) / by_lot
+        kept = np.where(of & ~often, matches * (1 - chance), 0.0) * ((1 - share) / share if share else 0.0)
         return cls(
             told[0],
             told[1],
             _sums(groups, matches),
-            _sums(groups, missing),
-            _sums(groups[of], kept[of]),
-            _sums(groups, lots),
+            _sums(groups, missed + kept),
+            _sums(groups, kept),
+            _sums(groups, lot * missed / by_lot),
         )
 
     def plus(self, other: "Sample") -> "Sample":
@@ -138,6 +143,16 @@ def estimate(sample: Sample, share: float, level: float = 0.95) -> Estimate:
     low, high = _wilson(ratio, size, student(max(alike - 1, 1.0), level))
     rest = 1 - share
     return Estimate(rest * ratio, rest * low, rest * high, level, alike)
+
+
+def stands_for(chance: FloatArray, sampled: BoolArray, share: float) -> FloatArray:
+    """Return for how many rows each stands that has arrived (float64[n]), itself included.
+
+    By the ``chance`` of its lot, whether its key is of the sample, and the ``share`` of the keys that is.
+    """
+    often = chance >= RARE * share
+    by_lot = np.where(sampled, 1.0, 1 / np.where(often, chance, 1.0))
+    return np.where(often, by_lot, sampled / share if share else 0.0)
 
 
 def _by_chances(sample: Sample, level: float) -> Estimate:

@@ -27,6 +27,9 @@ from wjoin.parts.summaries.summary import View
 SAMPLE = 1 / 64
 """The share of keys whose rows visit all nodes, so that what the others miss can be measured."""
 
+LEAST = 1 / 128
+"""The least chance of a visit of which anything is expected, where lots are to tell."""
+
 _OF_SAMPLE = 1009
 """What is added to the seed for the lots of the sample."""
 
@@ -42,6 +45,8 @@ class Flow:
     ``nodes``: N. ``error``: the ε that is asked for, or None. ``messages``: T, the visits of a row that are
     asked for, or None; with neither T is log2 N. ``greedy``: by a limit instead of the paper's probabilities.
     ``sample``: the share of keys that visits all nodes; 0 where nothing is to be measured.
+    ``least``: the chance that every visit has of which anything is expected, so that lots tell what is
+    missed of heavy keys, too (`error.Sample`); `LEAST` where chances are told.
     The rest is tuned. ``visits``: T as it is now. ``weights``: w_i by home. ``limit``, ``share``: the bin of
     scores from which on a greedy flow visits, and the share of the visits in that bin. ``turns``: homes whose
     rows go round robin, as all nodes promise the same. ``forecast``: the error that is expected of it.
@@ -53,6 +58,7 @@ class Flow:
     messages: float | None = None
     greedy: bool = False
     sample: float = SAMPLE
+    least: float = 0.0
     visits: float = math.inf
     weights: tuple[float, ...] = ()
     limit: int = 0
@@ -116,14 +122,14 @@ def chances(scores: FloatArray, home: Int64Array, flow: Flow) -> FloatArray:
 
 
 def visit_chance(home: Int64Array, bins: npt.NDArray[np.uint8], flow: Flow) -> FloatArray:
-    """Return with which probability rows come to a node that is not their home (float64[n]).
+    """Return with which probability the flow chooses a node that is not the home of rows (float64[n]).
 
-    By their homes (int64[n]) and the bins of their scores for it (uint8[n]): chosen by the flow, or as of the
-    sample.
+    By their homes (int64[n]) and the bins of their scores for it (uint8[n]). Rows of the sample come anyway.
     """
     if math.isinf(flow.visits):
         return np.ones(len(home))
-    return flow.sample + (1 - flow.sample) * _chances(flow)[home, bins]
+    found: FloatArray = _chances(flow)[home, bins]
+    return found
 
 
 def _chances(flow: Flow) -> FloatArray:
@@ -134,6 +140,7 @@ def _chances(flow: Flow) -> FloatArray:
         found = _weighed_chances(flow.weights)
     if any(flow.turns):
         found[np.array(flow.turns)] = min(flow.visits / max(flow.nodes - 1, 1), 1.0)
+    found[:, 1:] = np.maximum(found[:, 1:], flow.least)
     return found
 
 

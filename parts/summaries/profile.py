@@ -89,18 +89,18 @@ class Profile:
         bins: npt.NDArray[np.uint8],
         matches: FloatArray,
         at_home: BoolArray,
-        chance: FloatArray | None = None,
+        worth: FloatArray | None = None,
     ) -> Self:
         """Return that of rows of the sample where they arrive: their homes (int64[n]), the bins of their
         scores for this node, how many matches each had (float64[n]), and if it is their home (bool[n]).
 
-        With the ``chance`` of each visit (`flow.visit_chance`, 1 at home), that of all rows that arrive.
+        With what each is ``worth`` (`error.stands_for`), that of all rows that arrive.
         """
         places = home * BINS + bins
         away = ~at_home
-        worth = matches if chance is None else matches / chance
-        found = np.bincount(places[away], worth[away], nodes * BINS).reshape(nodes, BINS).astype(float)
-        local = np.bincount(home[at_home], worth[at_home], nodes).astype(float)
+        told = matches if worth is None else matches * worth
+        found = np.bincount(places[away], told[away], nodes * BINS).reshape(nodes, BINS).astype(float)
+        local = np.bincount(home[at_home], told[at_home], nodes).astype(float)
         seen = np.bincount(home, matches, nodes).astype(float)
         return replace(cls.empty(nodes), matches=found, local=local, seen=seen)
 

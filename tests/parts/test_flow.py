@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.tiers import examples
 from wjoin.parts.summaries.bounds import falling_error, uniform_error, zipf_error
-from wjoin.parts.summaries.error import Sample, estimate, student
+from wjoin.parts.summaries.error import Sample, estimate, stands_for, student
 from wjoin.parts.summaries.flow import Flow, scores_of, targets, tuned, visit_chance
 from wjoin.parts.summaries.profile import Profile, bins_of
 from wjoin.parts.summaries.registry import SUMMARIES
@@ -55,10 +55,11 @@ class Rows:
             bins, at_home = bins_of(scores[of, node]), self.here[of, node]
             chance = np.where(at_home, 1.0, visit_chance(self.home[of], bins, flow))
             matches, chosen = self.matches[of, node], (visits.chosen | self.here)[of, node]
-            profile = profile.plus(
-                Profile.of_matches(self.nodes, self.home[of], bins, matches, at_home, chance)
-            )
             sampled = visits.sampled[of]
+            worth = stands_for(chance, sampled, flow.sample)
+            profile = profile.plus(
+                Profile.of_matches(self.nodes, self.home[of], bins, matches, at_home, worth)
+            )
             sample = sample.plus(
                 Sample.of(self.codes[of], matches, chosen, flow.seed, sampled, chance, flow.sample)
             )
@@ -132,7 +133,14 @@ def test_the_interval_holds_the_error_in_nineteen_of_twenty_runs():
             scores = rows.scores(name, 1500, blank)
             profile = rows.measured(scores, blank)[0]
             for seed in range(8):
-                asked = Flow(rows.nodes, 1000 * seed + world, error=0.2, greedy=blank.greedy, sample=1 / 16)
+                asked = Flow(
+                    rows.nodes,
+                    1000 * seed + world,
+                    error=0.2,
+                    greedy=blank.greedy,
+                    sample=1 / 16,
+                    least=1 / 32,
+                )
                 _, sample, error = rows.measured(scores, tuned(asked, profile))
                 told = estimate(sample, asked.sample)
                 inside += told.low <= error <= told.high
