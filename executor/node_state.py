@@ -15,9 +15,10 @@ from wjoin.executor.state.slices import Slice, SliceStore
 from wjoin.executor.state.worker_files import WorkerFiles, worker_folder
 from wjoin.executor.state.writing import FIRST_CUTTING
 from wjoin.executor.stretches import Arrived
-from wjoin.parts.kernels.runs import BoolArray, int64_view
+from wjoin.parts.kernels.runs import int64_view
 from wjoin.parts.routes.route import Role
 from wjoin.parts.summaries.error import Sample
+from wjoin.parts.summaries.flow import visit_chance
 from wjoin.parts.summaries.profile import Profile
 from wjoin.parts.summaries.summary import Form, Summary
 from wjoin.planner.plan.block_columns import meeting_name
@@ -39,13 +40,14 @@ _NODE = "node"
 class Measuring:
     """What is measured at node ``place`` in a micro-batch: results of the sample, and what rows could visit.
 
-    ``columns``: by input its column of marks.
+    ``columns``: by input its column of marks; ``first``: whether it is a node of the first stage.
     """
 
     nodes: Nodes
     place: int
     chooser: Chooser
     columns: dict[int, str]
+    first: bool
     sample: Sample
     profile: Profile
     visits: int = 0
@@ -56,7 +58,8 @@ class Measuring:
         """Return what measures at a node of a stage."""
         named = {number: home_column(plan, each) for number, each in enumerate(stage.inputs)}
         columns = {number: name for number, name in named.items() if name is not None}
-        return cls(nodes, place, chooser, columns, Sample.empty(), Profile.empty(nodes.count))
+        first = plan.stages.index(stage) == 0
+        return cls(nodes, place, chooser, columns, first, Sample.empty(), Profile.empty(nodes.count))
 
     @property
     def idle(self) -> bool:
@@ -83,7 +86,8 @@ class Measuring:
             if not len(some):
                 continue
             homes = np.full(len(some), self.place, np.int64)
-            told = Profile.of_rows(self.chooser.scores(number, some, homes), homes)
+            scores, _ = self.chooser.scores(number, some, homes)
+            told = Profile.of_rows(scores, homes)
             self.profile = self.profile.plus(told.times(len(rows) / len(some)))
 
     def add(self, origin: int, found: Combinations) -> None:
@@ -91,16 +95,25 @@ class Measuring:
         name = self.columns.get(origin)
         if self.idle or name is None or not len(found):
             return
-        marks = int64_view(found.column(origin, name))
-        own = np.flatnonzero(marks >> SAMPLED & 1)
-        if not len(own):
-            return
-        marks, codes, ones = marks[own], found.codes[own], np.ones(len(own))
-        chosen: BoolArray = (marks >> CHOSEN & 1).astype(bool)
+        # New rows are in one run.
+        (run,), rows, flow = found.pieces[origin].runs, found.rows[origin], self.chooser.flow
+        counts, codes = np.bincount(rows, minlength=run.rows), np.zeros(run.rows, np.int64)
+        codes[rows] = found.codes
+        own = np.flatnonzero(counts)
+        marks, codes = int64_view(run.batch.column(name))[own], codes[own]
+        matches = counts[own].astype(np.float64)
+        chosen, sampled = ((marks >> bit & 1).astype(bool) for bit in (CHOSEN, SAMPLED))
         homes, bins = marks & HOME, (marks >> BIN).astype(np.uint8)
-        self.sample = self.sample.plus(Sample.of(codes, ones, chosen, self.chooser.flow.seed))
-        told = Profile.of_matches(self.nodes.count, homes, bins, ones, homes == self.place)
+        here = homes == self.place
+        chance = np.where(here, 1.0, visit_chance(homes, bins, flow))
+        told = Profile.of_matches(self.nodes.count, homes, bins, matches, here, chance)
         self.profile = self.profile.plus(told)
+        if self.first:
+            sample = Sample.of(codes, matches, chosen, flow.seed, sampled, chance, flow.sample)
+        else:
+            # With what chance they have come so far is not known.
+            sample = Sample.of(codes[sampled], matches[sampled], chosen[sampled], flow.seed)
+        self.sample = self.sample.plus(sample)
 
     def after(self, before: Manifest, after: Manifest, store: SliceStore, counted: Report) -> Manifest:
         """Return the manifest after the micro-batch with what the node tells; count what is lost."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields
 from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from wjoin.parts.kernels.runs import Int64Array
@@ -26,6 +27,9 @@ from wjoin.planner.plan.block_columns import code_name, meeting_name
 from wjoin.planner.plan.physical import PhysicalPlan, Stage, StageEdge, meeting
 
 BASE = "base"
+
+Bins = npt.NDArray[np.uint8]
+"""The bins of scores."""
 
 Counted = TypeVar("Counted", Sample, Profile)
 
@@ -184,21 +188,23 @@ class Chooser:
         flow = nodes.flow if nodes.route == BASE else tuned(nodes.flow, profile)
         return cls(nodes, flow, views, sample)
 
-    def scores(self, number: int, codes: Int64Array, homes: Int64Array) -> FloatArray:
-        """Return what rows of an input may find at each node (float64[n, nodes]), infinite where unknown."""
+    def scores(self, number: int, codes: Int64Array, homes: Int64Array) -> tuple[FloatArray, Bins]:
+        """Return what rows of an input may find at each node (float64[n, nodes]), infinite where unknown, and
+        the bins of that (uint8[n, nodes])."""
         asked = self.nodes.asked[number]
         if asked is None:
-            return np.zeros((len(codes), self.nodes.count))
+            nothing = np.zeros((len(codes), self.nodes.count))
+            return nothing, nothing.astype(np.uint8)
         views = self.views[asked]
         if self.nodes.summary.by_code or number not in self.views:
             unique, places = np.unique(codes, return_inverse=True)
-            found: FloatArray = scores_of(unique, None, views, self.flow)[places]
-            return found
+            known = scores_of(unique, None, views, self.flow)
+            return known[places], bins_of(known)[places]
         found = np.empty((len(codes), self.nodes.count))
         for home in np.unique(homes).tolist():
             own = homes == home
             found[own] = scores_of(codes[own], self.views[number][home], views, self.flow)
-        return found
+        return found, bins_of(found)
 
     def visits(self, number: int, codes: Int64Array, homes: Int64Array, rows: Int64Array) -> "Visited":
         """Return which nodes rows of an input visit; ``rows`` are numbers that follow from them."""
@@ -207,10 +213,8 @@ class Chooser:
             nowhere = np.zeros((len(codes), self.nodes.count), bool)
             return Visited(Visits(homes, nowhere, nowhere[:, 0], Role.STORE), nowhere.astype(np.uint8))
         begun = Role.BOTH if stored else Role.PROBE
-        scores = self.scores(number, codes, homes)
+        scores, bins = self.scores(number, codes, homes)
         found = targets(codes, rows, homes, scores, self.flow)
-        bins = np.zeros((len(codes), self.nodes.count), np.uint8)
-        bins[found.sampled] = bins_of(scores[found.sampled])
         return Visited(Visits(homes, found.chosen, found.sampled, begun), bins)
 
     @property
@@ -227,7 +231,7 @@ class Visited:
     """Which nodes rows visit, with the bin of their score for each (uint8[n, nodes])."""
 
     visits: Visits
-    bins: np.ndarray
+    bins: Bins
 
     def marks(
         self, rows: Int64Array, worker: int, role: Role, before: Int64Array | None = None
@@ -240,5 +244,5 @@ class Visited:
             # Of the sample, what only a trial has found before is lost.
             chosen &= before[rows] >> CHOSEN & 1 | 1 - (before[rows] >> SAMPLED & 1)
         bins = self.bins[rows, worker].astype(np.int64)
-        marks: Int64Array = visits.home[rows] | sampled * (1 << SAMPLED | chosen << CHOSEN | bins << BIN)
+        marks: Int64Array = visits.home[rows] | sampled << SAMPLED | chosen << CHOSEN | bins << BIN
         return marks

@@ -145,7 +145,7 @@ def _cheapest(fitting: Sequence[Candidate]) -> Candidate:
     asked = best.plan.approximate
     if asked is not None and asked.error is None:
         # As many visits are made by each: what counts is what they find.
-        least = min(each.estimated.cost.missing for each in fitting if each.estimated.cost.visits)
+        least = min(each.estimated.cost.missing for each in fitting)
         fitting = [
             each for each in fitting if each.estimated.cost.missing <= least + WORTH_A_CHANGE * (1 - least)
         ]

@@ -33,8 +33,8 @@ def visit_notes(plan: PhysicalPlan, number: int) -> Iterator[str]:
         yield f"{who}: each row visits all other nodes, so nothing is lost"
         return
     yield f"{who}: each row visits {_visits(plan)}"
-    bytes_each = size(plan.approximate.size)
-    yield f"where that is: {SUMMARIES[route.name].meaning}, {bytes_each} of each window of a node"
+    told = f"{size(plan.approximate.size)} of each window of a node"
+    yield f"where that is: {SUMMARIES[route.name].meaning}, {told}"
     yield (
         "lost: results at nodes that a row does not visit, among them those of rows that come in one "
         "micro-batch if the nodes had no row of their key before"

@@ -93,7 +93,8 @@ def test_a_step_of_planning_that_breaks_a_plan_is_found_at_once(monkeypatch: pyt
         )
         return replace(state, shapes=tuple(shapes))
 
-    first, second, *others = planning.RULES
-    monkeypatch.setattr(planning, "RULES", (first, second, broken, *others))
+    place = planning.RULES.index(planning.shapes) + 1
+    rules = (*planning.RULES[:place], broken, *planning.RULES[place:])
+    monkeypatch.setattr(planning, "RULES", rules)
     with pytest.raises(ValueError, match="windows of 1 streams"):
         plan(TWO_STAGES)

@@ -58,7 +58,7 @@ def results(folder: Path) -> Counter[tuple[int, ...]]:
     return Counter(zip(*(column.to_pylist() for column in found.columns), strict=True))
 
 
-def expected(folder: Path) -> Counter[tuple[int, ...]]:
+def expected(folder: Path, window: int = 20_000) -> Counter[tuple[int, ...]]:
     """Return the exact result."""
     sides = []
     for name in "ab":
@@ -72,7 +72,50 @@ def expected(folder: Path) -> Counter[tuple[int, ...]]:
         for key, rows in sides[0].items()
         for n, first in rows
         for m, second in sides[1].get(key, ())
-        if abs(first - second) <= 20_000
+        if abs(first - second) <= window
+    )
+
+
+def test_in_sparks_store_there_is_none(session: wjoin.Session, tmp_path: Path) -> None:
+    write(tmp_path, 0, 1)
+    declare(session, tmp_path)
+    session.sql("SET wjoin.state = spark")
+    with pytest.raises(wjoin.WJoinError, match="needs its state in files") as raised:
+        session.run_script(insert("PLAN(DIGEST)"))
+    assert raised.value.code == "WJ728"
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_three_streams(session: wjoin.Session, tmp_path: Path) -> None:
+    """The third stream is the first one, so each pair is found with itself, too."""
+    session.spark.conf.set("spark.sql.shuffle.partitions", "4")
+    write(tmp_path, 0, 4)
+    declare(session, tmp_path)
+    session.run_script(
+        "INSERT INTO out SELECT /*+ PLAN(DIGEST, 4), APPROXIMATE(messages = 1) */ a.k, a.n, b.n AS m, c.n AS o "
+        "FROM a, b, a AS c WINDOW = 2 SECONDS WHERE a.k = b.k AND b.k = c.k"
+    )
+    found = pq.read_table(tmp_path / "out", columns=["k", "n", "m", "o"]).to_pylist()
+    made = Counter(tuple(each.values()) for each in found)
+    near = {pair for pair, _ in expected(tmp_path, 2_000).items()}
+    assert made and max(made.values()) == 1
+    assert all((k, n, m) in near and (k, o, m) in near for k, n, m, o in made)
+    exact = exact_triples(tmp_path)
+    assert 0.3 * exact < len(made) < exact
+
+
+def exact_triples(folder: Path) -> int:
+    """Return how many results the three streams have."""
+    first, second = (pq.read_table(folder / name).to_pylist() for name in "ab")
+    rows: dict[int, list[int]] = {}
+    for each in first:
+        rows.setdefault(each["k"], []).append(each["ms"])
+    return sum(
+        abs(one - each["ms"]) <= 2_000 and abs(other - each["ms"]) <= 2_000 and abs(one - other) <= 2_000
+        for each in second
+        for one in rows.get(each["k"], ())
+        for other in rows.get(each["k"], ())
     )
 
 
@@ -85,8 +128,9 @@ def test_the_result_is_a_part_of_the_exact_one(session: wjoin.Session, tmp_path:
     session.run_script(insert(hints))
     # It goes on after a restart.
     write(tmp_path, 4, 3)
-    session.run_script(insert(hints))
+    started = session.run_script(insert(hints))
     found, exact = results(tmp_path), expected(tmp_path)
     assert not found - exact
     lost = 1 - found.total() / exact.total()
     assert lost == 0 if "BASE" in hints else 0 < lost < 0.2
+    assert started
