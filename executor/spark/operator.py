@@ -4,7 +4,7 @@ A map joins tables, and streams whose state is in files.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -276,7 +276,22 @@ class Operator:
 
         ``watches``: the time in which the task has waited for it.
         """
-        return self._left(self._files_work(arrived, watches))
+        choosing = self._choosing()
+        return choosing._left(choosing._files_work(arrived, watches))
+
+    def _choosing(self) -> "Operator":
+        """Return it as it decides in the micro-batch that a task works for, where an approximate join goes on
+        in the next stage."""
+        if self.folder is None or not any(router.nodes for router in self.routers.values()):
+            return self
+        later, number = stage_folder(handed(self.folder).parent, self.logic.number + 1), self._micro_batch()
+        routers = {
+            to: router
+            if router.nodes is None
+            else replace(router, chooser=chooser_at(router.nodes, later, number))
+            for to, router in self.routers.items()
+        }
+        return replace(self, routers=routers)
 
     def _files_work(self, arrived: Mapping[int, Arrivals], watches: _Watches) -> Iterator[_Work]:
         if self.folder is None:

@@ -93,8 +93,8 @@ def test_three_streams(session: wjoin.Session, tmp_path: Path) -> None:
     write(tmp_path, 0, 4)
     declare(session, tmp_path)
     session.run_script(
-        "INSERT INTO out SELECT /*+ PLAN(DIGEST, 4), APPROXIMATE(messages = 1) */ a.k, a.n, b.n AS m, c.n AS o "
-        "FROM a, b, a AS c WINDOW = 2 SECONDS WHERE a.k = b.k AND b.k = c.k"
+        "INSERT INTO out SELECT /*+ PLAN(DIGEST, 4), APPROXIMATE(messages = 1) */ "
+        "a.k, a.n, b.n AS m, c.n AS o FROM a, b, a AS c WINDOW = 2 SECONDS WHERE a.k = b.k AND b.k = c.k"
     )
     found = pq.read_table(tmp_path / "out", columns=["k", "n", "m", "o"]).to_pylist()
     made = Counter(tuple(each.values()) for each in found)
