@@ -130,7 +130,7 @@ def measured(load: Load, folder: Path) -> Measured:
         told.mkdir()
         likely = Likely((one, other), span, span, CEILING, load.error, BITS, SAMPLE, str(told))
         choosers = [Chooser(likely, 0), Chooser(likely, 1)]
-        places = [each.begin(latest=False) for each in choosers]
+        places: list[Reached] = []
         sent: list[list[Rows]] = [[], []]
         came: list[list[Rows]] = [[], []]
         before = [each.passed for each in links]
@@ -141,6 +141,8 @@ def measured(load: Load, folder: Path) -> Measured:
                 )
             for site, name in itertools.product(sites, NAMES):
                 site.wait_for(name, load.rows * (second + 1))
+            # A site knows the columns of a stream by its first file.
+            places = places or [each.begin(latest=False) for each in choosers]
             for stream, chooser in enumerate(choosers):
                 end = chooser.after(places[stream], [load.rows * (second + 1)] * SITES)
                 came[stream] += brought(chooser, places[stream], end, addresses)
