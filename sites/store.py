@@ -312,9 +312,16 @@ class StreamStore:
     def counts(self, asked: CountsAsked) -> KeyCounts:
         """Return how often values of a column come in a range.
 
-        Raises SiteError "gone", "broken" or "schema".
+        Rows that have left the window with an event time before what is asked for are not missed. Raises
+        SiteError "gone", "broken" or "schema".
         """
-        return counts_of(self._parts(asked.start, asked.stop), self.stream.time, asked, self._settle)
+        with self._lock:
+            pieces, dropped = self._sealed + self._open, self._dropped
+        first, start = pieces[0].start if pieces else self._next, asked.start
+        if start < first and dropped.only_before(start, asked.low):
+            start = min(first, asked.stop)
+        parts = parts_of(pieces, self._next, start, asked.stop, self.stream.name)
+        return counts_of(parts, self.stream.time, asked, self._settle)
 
     def reduced(
         self,

@@ -41,7 +41,7 @@ MOST_MISSED = 0.95
 """The share of results that a choice misses at the most, however few have been missed so far."""
 
 _NEVER = -1
-_STEP, _ALLOWED = (0.7, 1.1), (0.1, 1.5)
+_STEP, _ALLOWED = (0.8, 1.15), (0.1, 1.5)
 """By how much the error that is aimed at changes with a micro-batch, and how far."""
 
 
@@ -112,7 +112,8 @@ class Reached:
     """An offset: how far the rows of each site are read, and what has been brought of them.
 
     ``next``: by site; ``seen``: the greatest event time; ``held``: ranges with rows that may still be
-    brought; ``buckets`` and ``chosen``: in which micro-batch each bucket was chosen last.
+    brought. There are 2**``bits`` buckets, as many as the query has begun with; ``buckets`` and ``chosen``:
+    in which micro-batch each of them was chosen last.
     """
 
     lineages: tuple[str, ...]
@@ -120,6 +121,7 @@ class Reached:
     batch: int = 0
     seen: int | None = None
     held: tuple[Came, ...] = ()
+    bits: int = 0
     buckets: Int64Array = field(default_factory=lambda: np.empty(0, np.int64))
     chosen: Int64Array = field(default_factory=lambda: np.empty(0, np.int64))
 
@@ -136,6 +138,7 @@ class Reached:
                 "batch": self.batch,
                 "seen": self.seen,
                 "held": [[*each.__dict__.values()] for each in self.held],
+                "bits": self.bits,
                 "count": len(self.buckets),
                 "chosen": base64.b64encode(packed).decode(),
             },
@@ -156,13 +159,14 @@ class Reached:
             own["batch"],
             own["seen"],
             tuple(Came(*each) for each in own["held"]),
+            own["bits"],
             np.cumsum(gaps) - 1,
             own["batch"] - ages,
         )
 
-    def since(self, size: int) -> Int64Array:
-        """Return for each of ``size`` buckets in which micro-batch it was chosen last."""
-        found = np.full(size, _NEVER, np.int64)
+    def since(self) -> Int64Array:
+        """Return for each bucket in which micro-batch it was chosen last."""
+        found = np.full(1 << self.bits, _NEVER, np.int64)
         found[self.buckets] = self.chosen
         return found
 
@@ -188,6 +192,7 @@ class Chooser:
     _lineages: dict[tuple[int, int], str] = field(default_factory=dict)
     missed: Missed | None = None
     late: int = 0
+    _weighed: tuple[object, ...] = ()
     _allowed: float = 1.0
     _settled: int = 0
 
@@ -200,7 +205,7 @@ class Chooser:
         """Return where a new query begins: at the first rows that are kept, or after the last ones."""
         facts = self._described()
         places = tuple(each.next if latest else each.first for each in facts)
-        return Reached(tuple(each.lineage for each in facts), places)
+        return Reached(tuple(each.lineage for each in facts), places, bits=self.likely.bits)
 
     @property
     def _side(self) -> LikelySide:
@@ -216,7 +221,8 @@ class Chooser:
 
         It is ``begin`` where there is nothing to be brought. Raises SiteError.
         """
-        batch, size = begin.batch + 1, 1 << self.likely.bits
+        begun, begin = begin, self._agreed(begin)
+        batch = begin.batch + 1
         for site, lineage in enumerate(begin.lineages):
             self._lineages[self.own, site] = lineage
         told = self._told_choice()
@@ -224,37 +230,60 @@ class Chooser:
         seen = max((each.latest for each in (*begin.held, *new)), default=begin.seen)
         if begin.seen is not None:
             seen = max(seen or begin.seen, begin.seen)
-        since = begin.since(size)
-        chosen = self._choice([*begin.held, *new], seen, since == begin.batch) if told is None else told
-        if told is None:
+        since = begin.since()
+        chosen = told
+        if chosen is None:
+            others = self._other(seen)
+            rows = (begin.next, *ends, *(each.stop for each in others))
+            if rows == self._weighed and begin.next == tuple(ends):
+                return begun
+            self._weighed = rows
+            chosen = self._choice([*begin.held, *new], others, since == begin.batch)
             self._tell(chosen, seen)
-        fresh = np.zeros(size, np.bool_)
+        fresh = np.zeros(len(since), np.bool_)
         for each in begin.held:
-            known = self._counts.get(_place(self.own, each))
-            at = np.flatnonzero(chosen) if known is None else known.buckets
+            counts = self._counts.get(_place(self.own, each))
+            at = np.flatnonzero(chosen) if counts is None else counts.buckets
             fresh[at] |= chosen[at] & (since[at] < each.batch)
         if not fresh.any() and begin.next == tuple(ends):
-            return begin
+            return begun
         since[chosen] = batch
         held = self._kept([*begin.held, *(replace(each, batch=batch) for each in new)], seen)
         first = min((each.batch for each in held), default=batch)
         buckets = np.flatnonzero(since >= min(first, batch))
-        return Reached(begin.lineages, tuple(ends), batch, seen, held, buckets, since[buckets])
+        return replace(
+            begin,
+            next=tuple(ends),
+            batch=batch,
+            seen=seen,
+            held=held,
+            buckets=buckets,
+            chosen=since[buckets],
+        )
+
+    def _agreed(self, begin: Reached) -> Reached:
+        """Return an offset with what is left of it: its buckets count, and rows that are still held."""
+        bits = begin.bits or self.likely.bits
+        if bits != self.likely.bits:
+            self.likely = replace(self.likely, bits=bits)
+            self.missed = None
+            self.__post_init__()
+        if begin.seen is None:
+            return replace(begin, bits=bits)
+        least = begin.seen - self.likely.hold
+        held = (replace(each, low=least if each.low is None else max(each.low, least)) for each in begin.held)
+        return replace(begin, bits=bits, held=tuple(held))
 
     def parts(self, begin: Reached, end: Reached) -> Iterator[LikelyRows]:
         """Yield what a micro-batch between two offsets brings. It follows from these alone."""
-        size = 1 << self.likely.bits
-        chosen, since = end.since(size) == end.batch, begin.since(size)
+        begin = self._agreed(begin)
+        chosen, since = end.since() == end.batch, begin.since()
         mark = None if begin.seen is None else begin.seen - self._side.delay
         for site, (start, stop) in enumerate(zip(begin.next, end.next, strict=True)):
             wanted: list[tuple[Came, BoolArray]] = []
             if start < stop:
                 wanted.append((Came(site, start, stop, mark, 0, end.batch), chosen))
-            least = None if begin.seen is None else begin.seen - self.likely.hold
-            for each in begin.held:
-                if each.site == site:
-                    lows = [low for low in (each.low, least) if low is not None]
-                    wanted.append((replace(each, low=max(lows, default=None)), chosen & (since < each.batch)))
+            wanted += [(each, chosen & (since < each.batch)) for each in begin.held if each.site == site]
             yield from self._requests(site, end.lineages[site], wanted)
 
     def _requests(
@@ -322,11 +351,10 @@ class Chooser:
     def _described(self) -> list[StreamFacts]:
         return [client_of(each).describe(self._side.stream) for each in self._side.sites]
 
-    def _choice(self, own: Sequence[Came], seen: int | None, chosen: BoolArray) -> BoolArray:
+    def _choice(self, own: Sequence[Came], others: Sequence[Came], chosen: BoolArray) -> BoolArray:
         """Return the buckets to bring, by the rows of both streams."""
-        other = 1 - self.own
         rows = [np.zeros(len(chosen), np.int64), np.zeros(len(chosen), np.int64)]
-        for stream, ranges in ((self.own, own), (other, self._other(seen))):
+        for stream, ranges in ((self.own, own), (1 - self.own, others)):
             for each in ranges:
                 found = self._counted(stream, each)
                 rows[stream][found.buckets] += found.counts
@@ -341,15 +369,15 @@ class Chooser:
         other, side = 1 - self.own, self.likely.sides[1 - self.own]
         least, last = seen - self.likely.hold, seen + max(self.likely.ahead, self.likely.back)
         for site, address in enumerate(side.sites):
-            facts = client_of(address).describe(side.stream)
             ranges = self._others.setdefault(site, [])
-            if ranges and self._lineages.get((other, site)) != facts.lineage:
-                # Begun anew: what was counted are other rows.
-                self._forget(other, ranges)
-            self._lineages[other, site] = facts.lineage
-            at = ranges[-1].stop if ranges else facts.first
-            while at < facts.next and not (ranges and ranges[-1].low is not None and ranges[-1].low > last):
-                asked = Came(site, at, min(facts.next, at + COUNTED_ROWS), least, 0, 0)
+            if ranges:
+                at = ranges[-1].stop
+                next = client_of(address).next(side.stream, self._lineages[other, site])
+            else:
+                facts = client_of(address).describe(side.stream)
+                self._lineages[other, site], at, next = facts.lineage, facts.first, facts.next
+            while at < next and not (ranges and ranges[-1].low is not None and ranges[-1].low > last):
+                asked = Came(site, at, min(next, at + COUNTED_ROWS), least, 0, 0)
                 extent = self._counted(other, asked).extent
                 latest = least if extent.latest is None else extent.latest
                 ranges.append(replace(asked, low=extent.earliest, latest=latest))

@@ -20,7 +20,7 @@ from wjoin.planner.plan.physical import Join, LikelyRows, Method, PhysicalPlan
 from wjoin.planner.request import Planning
 from wjoin.planner.shape.join_keys import EXACT
 
-LEAST_BITS, MOST_BITS = 12, 22
+LEAST_BITS, MOST_BITS = 12, 20
 BUCKETS_A_ROW = 16
 """Buckets for each row that a window has: by chance alone one of so many rows seems to have a partner."""
 
