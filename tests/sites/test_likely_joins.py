@@ -1,5 +1,8 @@
 """Approximate joins over four sites with both streams each: a part of what DuckDB finds, and most of it."""
 
+import os
+import signal
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import pairwise
@@ -10,8 +13,10 @@ import pyarrow as pa
 import pytest
 
 import wjoin
-from tests.sites.test_joins import START, expected, put, ran
+from tests.sites.test_joins import START, commits, expected, found_in, put, ran
+from tests.sites.test_killed import start
 from wjoin.testing.site import Site
+from wjoin.testing.waiting import until
 
 pytestmark = [pytest.mark.thorough, pytest.mark.spark]
 
@@ -91,10 +96,47 @@ def test_most_results_come_once_and_no_others(session: wjoin.Session, tmp_path: 
     """Also where a query is stopped and goes on with its checkpoint."""
     query = QUERY.format(hint="/*+ APPROXIMATE(error = 0.1) */")
     with four_sites(tmp_path) as sites:
-        for parts in pairwise((0, 4, 6, 9)):
-            sent(tmp_path, sites, range(*parts), 200)
-            declare(session, sites, "OPTIONS (maxRowsPerTrigger '800')")
+        for parts in pairwise((0, 3, 5)):
+            sent(tmp_path, sites, range(*parts), 150)
+            declare(session, sites, "OPTIONS (maxRowsPerTrigger '600')")
             found = ran(session, query, tmp_path)
-    exact = expected(tmp_path / "rows", ORACLE)
+    most_of(found, tmp_path)
+
+
+def most_of(found: Counter[tuple[object, ...]], root: Path) -> None:
+    """Check that some rows are most of the results, once each."""
+    exact = expected(root / "rows", ORACLE)
     assert not found - exact
     assert 0.8 * sum(exact.values()) < sum(found.values()) < sum(exact.values())
+
+
+SCRIPT = """
+CREATE STREAM orders AT SITES ({urls}) OPTIONS (maxRowsPerTrigger '400')
+  WATERMARK ts DELAY OF INTERVAL 1 SECOND;
+CREATE STREAM payments AT SITES ({urls}) OPTIONS (maxRowsPerTrigger '400')
+  WATERMARK ts DELAY OF INTERVAL 1 SECOND;
+CREATE SINK found USING parquet OPTIONS (path '{root}/found');
+INSERT INTO found {query};
+"""
+
+
+@pytest.mark.timeout(900)
+def test_query_and_site_killed_together(session: wjoin.Session, tmp_path: Path) -> None:
+    """No result comes twice; results are lost only because their rows are not worth it."""
+    said = lambda: (tmp_path / "run.log").read_text(errors="replace")[-3000:]  # noqa: E731
+    with four_sites(tmp_path) as sites:
+        sent(tmp_path, sites, range(5), 150)
+        urls = ", ".join(f"'{each.url}'" for each in sites)
+        query = QUERY.format(hint="/*+ APPROXIMATE(error = 0.1) */")
+        (tmp_path / "script.sql").write_text(SCRIPT.format(urls=urls, root=tmp_path, query=query))
+        for kill in range(2):
+            wanted = commits(tmp_path) + 1 + kill
+            run = start(tmp_path)
+            until(lambda: commits(tmp_path) >= wanted, "commits", process=run, said=said)  # noqa: B023
+            sites[kill].kill()
+            os.killpg(run.pid, signal.SIGKILL)
+            run.wait()
+            sites[kill].start()
+        run = start(tmp_path)
+        assert run.wait(400) == 0, said()
+    most_of(found_in(session, tmp_path), tmp_path)
