@@ -30,7 +30,7 @@ from wjoin.executor.state.manifest import Manifest
 from wjoin.executor.state.marks import MATCHED
 from wjoin.executor.state.moving import StageMove, moved_rows
 from wjoin.executor.stretches import STRETCH_BYTES
-from wjoin.parts.routes.registry import ROUTES
+from wjoin.parts.routes.registry import ROUTES as REGISTERED
 from wjoin.parts.routes.route import Role
 from wjoin.planner.plan.edges import scan_columns
 from wjoin.planner.plan.physical import Passes, PhysicalPlan
@@ -84,6 +84,10 @@ def _kept(manifest: Manifest, store: MemoryStore, move: StageMove) -> Iterator[t
                 marks = none if known is None else store.load(known).column(MATCHED)
                 rows = rows.append_column(MATCHED, marks)
             yield place, rows
+
+
+# Rows of approximate joins cannot move.
+ROUTES = {name: route for name, route in REGISTERED.items() if not route.approximate}
 
 
 def fits(route: str, plan: PhysicalPlan) -> bool:

@@ -272,6 +272,12 @@ class _Script:
             )
         planned = () if joins is None else joins.planned
         after = tuple(each.physical for each in planned)
+        if any(each.approximate is not None for each in after):
+            # What visits a node is known of those that are there, and a row's home is no part of its state.
+            message = (
+                f"{name} is an approximate join, whose rows have their homes on the nodes that there are"
+            )
+            raise WJoinError("WJ711", message, help="start it with a new checkpoint")
         before = tuple(
             laid_out(each.physical, kept.layout(number).placements(each.layout.stages))
             for number, each in enumerate(planned)
