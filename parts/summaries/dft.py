@@ -110,7 +110,7 @@ class DftSummary(LinearSummary):
     def of_rows(cls, form: Form, codes: Int64Array) -> Numbers:
         """Return the coefficients of some rows (complex128[W/κ])."""
         many, places = kept(form), cells_of(form, codes)
-        if len(places) * many < 4 * length(form):
+        if 8 * len(places) * many < length(form):
             phases = np.outer(places, np.arange(many)) % length(form)
             waves: Numbers = np.exp(-2j * np.pi / length(form) * phases).sum(axis=0)
             return waves

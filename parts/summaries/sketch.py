@@ -79,7 +79,7 @@ class SketchSummary(LinearSummary):
     def of_rows(cls, form: Form, codes: Int64Array) -> Numbers:
         """Return the counters of some rows (int64[s])."""
         masks, places = _masks(form), cells(codes, form.seed, length(form))
-        if len(codes) * len(masks) < length(form) * 32:
+        if len(codes) * len(masks) < 2 * length(form):
             sums: Numbers = _walsh_signs(places[:, None] & masks).sum(axis=0, dtype=np.int64)
             return sums
         counters: Numbers = _walsh(np.bincount(places, minlength=length(form)))[masks]
