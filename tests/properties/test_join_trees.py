@@ -348,11 +348,15 @@ def cases(draw: st.DrawFn, *, rows_counted: bool = False) -> Case:
     steps, _ = draw(joins(0, count, nested=not rows_counted))
     numbers = iter(range(100_000))
 
-    def rows(step: int) -> list[Row]:
+    # Some streams come later than others.
+    behind = draw(st.lists(st.sampled_from([0, 0, 0, 8, 20]), min_size=count, max_size=count))
+
+    def rows(step: int, stream: int) -> list[Row]:
         found = draw(
             st.lists(st.tuples(st.integers(-7, 7), st.integers(0, 1), st.integers(0, 2)), max_size=4)
         )
-        return [(next(numbers), 5 * step + time, key, value) for time, key, value in found]
+        at = 5 * step - behind[stream]
+        return [(next(numbers), at + time, key, value) for time, key, value in found]
 
     terms = st.builds(Counted, st.integers(0, count - 1), st.integers(1, 3), st.booleans())
     counted = draw(st.lists(terms, min_size=1, max_size=2)) if rows_counted else []
@@ -361,13 +365,16 @@ def cases(draw: st.DrawFn, *, rows_counted: bool = False) -> Case:
     return Case(
         steps,
         [draw(st.integers(0, 6)) for _ in range(count)],
-        [[rows(step) for _ in range(count)] for step in range(batches)],
+        [[rows(step, stream) for stream in range(count)] for step in range(batches)],
         # Of several joins with windows of rows streams cannot end.
         draw(st.booleans()) and (count == 2 or not counted),
         draw(st.none() | st.sampled_from([1, 3, 10])),
         counted,
         draw(st.lists(st.sampled_from(KERNELS[:-1]), min_size=batches + 1, max_size=batches + 1)),
-        [[rows(7) for _ in range(count)] for _ in range(0 if counted else draw(st.integers(0, 2)))],
+        [
+            [rows(7, stream) for stream in range(count)]
+            for _ in range(0 if counted else draw(st.integers(0, 2)))
+        ],
         [] if counted else draw(silences),
     )
 

@@ -275,7 +275,7 @@ class _Script:
         if any(each.approximate is not None for each in after):
             # What visits a node is known of those that are there, and a row's home is no part of its state.
             message = (
-                f"{name} is an approximate join, whose rows have their homes on the nodes that there are"
+                f"{name} is an approximate join, whose rows live on the nodes that there are"
             )
             raise WJoinError("WJ711", message, help="start it with a new checkpoint")
         before = tuple(
