@@ -126,4 +126,5 @@ def needed(plan: PhysicalPlan, number: int, stream: int, time: int) -> dict[int,
                 asked.append(needed(plan, each.stage, lag.stream, time + far))
         for own in asked:
             found |= {other: max(mark, found.get(other, mark)) for other, mark in own.items()}
-    return found
+    # What is held goes by none that is later than the watermarks of the streams that are counted.
+    return {**found, **dict.fromkeys(held_for(plan, number), max(found.values()))}

@@ -366,8 +366,7 @@ def cases(draw: st.DrawFn, *, rows_counted: bool = False) -> Case:
         steps,
         [draw(st.integers(0, 6)) for _ in range(count)],
         [[rows(step, stream) for stream in range(count)] for step in range(batches)],
-        # Of several joins with windows of rows streams cannot end.
-        draw(st.booleans()) and (count == 2 or not counted),
+        draw(st.booleans()),
         draw(st.none() | st.sampled_from([1, 3, 10])),
         counted,
         draw(st.lists(st.sampled_from(KERNELS[:-1]), min_size=batches + 1, max_size=batches + 1)),

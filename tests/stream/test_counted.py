@@ -145,8 +145,7 @@ def assert_as_duckdb(streams: Streams, names: list[str]) -> None:
         pytest.param("files", list(STATEMENTS), marks=pytest.mark.long),
         pytest.param("spark", list(STATEMENTS), marks=pytest.mark.long),
         pytest.param("files", ["left"], marks=pytest.mark.long),
-        # Of several joins streams cannot end.
-        pytest.param("files", [each for each in OUTER if each != "tree"], marks=pytest.mark.long),
+        pytest.param("files", list(OUTER), marks=pytest.mark.long),
         pytest.param("spark", list(OUTER), marks=pytest.mark.long),
     ],
     ids=["some", "files", "spark", "left", "outer-files", "outer-spark"],

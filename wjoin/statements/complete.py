@@ -8,7 +8,6 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import InsertInto, Statement, StatementSet
 from wjoin.measured.ended_streams import end_streams
-from wjoin.planner.plan.edges import held_for
 from wjoin.queries.running import Running
 from wjoin.spark.hadoop_files import Files
 from wjoin.statements.statement_sets import execute_set, run_insert
@@ -38,11 +37,6 @@ def _completed(asked: Asked, statement: InsertInto | StatementSet, ran: Running)
     streams = [each.physical for each in ran.planned if each.physical.streaming]
     if folder is None or not any(plan.waits for plan in streams):
         return None
-    if any(len(plan.stages) > 1 and held_for(plan, len(plan.stages) - 1) for plan in streams):
-        message = f"{ran.name} has windows of rows beside several joins that are not all inner ones"
-        raise WJoinError(
-            "WJ727", message, span=ran.span, help="put the joins before the last into a subquery"
-        )
     spark = asked.engine.spark
     if not hasattr(spark, "_jsparkSession"):
         message = "a session of Spark Connect does not reach the log of the checkpoint"
