@@ -246,13 +246,13 @@ class MultiwayJoin:
             rows.append(places + offset)
             for collected, column in zip(times, run.times, strict=True):
                 collected.append(column[places])
-        tuple_number = np.concatenate(tuples)
+        tuple_number = _one(tuples)
         # Tuples stay in the order of the runs, so that the next probe searches forward only.
         order = stable_order(tuple_number, len(partial)) if len(pieces.runs) > 1 else slice(None)
         grown = partial.pick(tuple_number[order])
-        grown.rows[step.input] = np.concatenate(rows)[order]
+        grown.rows[step.input] = _one(rows)[order]
         for stream, collected in zip(members, times, strict=True):
-            grown.times[stream] = np.concatenate(collected)[order]
+            grown.times[stream] = _one(collected)[order]
         return grown
 
     def _checked(self, partial: Combinations, step: Step) -> Combinations:
@@ -346,6 +346,11 @@ class MultiwayJoin:
 
 def _conditions(step: Step) -> list[Comparison | Condition]:
     return [each for each in step.checks if isinstance(each, Comparison | Condition)]
+
+
+def _one(parts: Sequence[Int64Array]) -> Int64Array:
+    """Return arrays as one, without a copy where there is one."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _parts(found: Sequence[Candidates]) -> Iterator[list[Candidates]]:

@@ -20,6 +20,10 @@ class Candidates:
         """How many pairs of a tuple and a row that is."""
         return int((self.last - self.first).sum())
 
+    def pick(self, chosen: Int64Array) -> "Candidates":
+        """Return those at some places."""
+        return Candidates(self.tuples[chosen], self.first[chosen], self.last[chosen])
+
     def none(self) -> "Candidates":
         """Return no candidates."""
         return Candidates(self.tuples[:0], self.first[:0], self.last[:0])

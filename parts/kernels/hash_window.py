@@ -36,8 +36,9 @@ class HashWindow(Kernel):
         times = run.times[0]
         first = first_at_least(times, start, end, search.lows[tuples])
         last = first_above(times, first, end, search.highs[tuples])
-        filled = np.flatnonzero(last > first)
-        return Candidates(tuples[filled], first[filled], last[filled])
+        found = Candidates(tuples, first, last)
+        filled = last > first
+        return found if filled.all() else found.pick(np.flatnonzero(filled))
 
     def agree(self, run: SortedRun, search: Search, tuples: object, rows: object) -> None:
         """Candidates have the code and a time in range: nothing is left to check."""
