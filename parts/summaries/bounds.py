@@ -20,7 +20,7 @@ def zipf_error(nodes: int, messages: float, alpha: float) -> float:
     for ``alpha`` = 0.4 it never falls below a third.
 
     >>> round(zipf_error(20, 4.32, 0.4), 2)
-    0.34
+    0.35
     """
     if messages <= 1:
         return 1 - float(alpha + alpha**2) / nodes
