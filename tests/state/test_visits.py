@@ -1,0 +1,53 @@
+"""What an approximate join loses, as progress and a warning tell it."""
+
+import warnings
+
+import pytest
+
+from tests.state.test_silence import counts, report
+from wjoin.grammar.errors import WJoinWarning
+from wjoin.measured.reports import MicroBatchReport
+from wjoin.measured.visits import Visits, visits_of_a_row
+
+LOST = {"missing": 100_000, "missing_least": 50_000, "missing_most": 200_000}
+TOLD = {"visits": 30, "trials": 4, "summary_bytes": 800, "matches": 900, **LOST}
+
+
+def micro_batch(second: int, **more: int) -> MicroBatchReport:
+    return report(second, {**counts(10, 10, seen=(10, 10), kept=(1, 1)), **more})
+
+
+def test_progress_tells_visits_and_what_is_lost() -> None:
+    progress = micro_batch(0, **TOLD).progress
+    assert (progress.visits, progress.trials, progress.summary_bytes) == (30, 4, 800)
+    assert progress.results_lost == pytest.approx((0.1, 0.05, 0.2))
+    assert visits_of_a_row(progress) == 1.5
+
+
+def test_nothing_is_known_before_the_sample_has_results() -> None:
+    progress = micro_batch(0, **TOLD | {"missing": 0, "missing_least": 0, "missing_most": 1_000_000}).progress
+    assert progress.results_lost == (0, 0, 1)
+
+
+def test_it_is_told_once_and_again_when_far_more_is_lost() -> None:
+    found = Visits("the query out")
+    for second in range(5):
+        found.take(micro_batch(second, **TOLD))
+    with pytest.warns(WJoinWarning, match="WJ825.*1.5 visits a row") as told:
+        found.tend()
+        found.tend()
+    assert len(told) == 1
+    for second in range(5, 15):
+        found.take(micro_batch(second, **TOLD | {"missing": 400_000, "missing_most": 500_000}))
+    with pytest.warns(WJoinWarning, match="WJ825"):
+        found.end()
+
+
+def test_an_exact_join_tells_nothing() -> None:
+    found = Visits("the query out")
+    for second in range(6):
+        found.take(micro_batch(second, matches=900))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found.tend()
+        found.end()
