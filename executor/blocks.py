@@ -146,7 +146,7 @@ def _value_bytes(array: pa.Array) -> int:
     kind = array.type
     types = pa.types
     if types.is_primitive(kind):
-        return max(1, kind.bit_width // 8) * len(array)
+        return max(1, int(kind.bit_width) // 8) * len(array)
     if types.is_struct(kind):
         return sum(_value_bytes(child) for child in array.flatten())
     if types.is_fixed_size_list(kind):
