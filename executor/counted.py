@@ -116,7 +116,7 @@ def moved_ticks(
     workers: Sequence[int],
 ) -> Shares:
     """Yield the ticks that the worker of a stage keeps, for other workers of it; ``groups`` as in ``after``
-    of ``Waiting``."""
+    of ``Uncounted``."""
     told = dict(zip(windows_at(before, stage), groups[waiting_groups(before, stage) :], strict=False))
     return _sent((before, stage), place, told, (after, stage), workers)
 

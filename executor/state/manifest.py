@@ -40,7 +40,7 @@ class Manifest:
     ``marks`` are, by the name of a slice, the marks of its rows where some have one (``executor.partners``).
     ``came``: by stream the clock when its last row came, where one may be silent (``executor.silence``).
     ``counted``: the slices of results that wait for windows of rows, and of what these count
-    (``executor.counted``). ``node``: the slice with what it tells other nodes of an approximate join
+    (``executor.uncounted``). ``node``: the slice with what it tells other nodes of an approximate join
     (``executor.nodes``).
     """
 
