@@ -353,7 +353,7 @@ SEED = 31
 @pytest.mark.parametrize(
     ("home", "names"),
     [
-        ("files", ["chain"]),
+        ("files", ["bushy full"]),
         pytest.param("files", list(STATEMENTS), marks=pytest.mark.long),
         pytest.param("spark", list(STATEMENTS), marks=pytest.mark.long),
     ],
