@@ -189,6 +189,7 @@ class Bridge:
             session = self._sessions.get(request.session().sessionUUID())
         if session is None:
             return statement
+        at_work(session.spark)
         parameters = {str(name): _value(each) for name, each in dict(request.parameters()).items()}
         return recognised(session.context.asked(text, parameters), statement)
 
