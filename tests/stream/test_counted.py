@@ -183,14 +183,14 @@ def test_windows_of_rows_of_tables(streams: Streams, name: str) -> None:
 
 
 BESIDE_TABLE = {
-    # A row of the table is never the latest one of a combination.
+    # A row of the table is never the latest one of a combination; its equality is one of the key.
     "dated": (
         f"""SELECT A.n AS a, B.n AS b, V.s FROM one A, two B, seen V
             {WINDOW} AND WINDOW A = 3 ROWS PER KEY AND WINDOW B = 30 ROWS AND DWINDOW (V, A) = 40
             WHERE A.k = B.k AND A.j = V.j AND V.v > 1""",
         f"""SELECT A.n, B.n, V.s FROM one A, two B, seen V WHERE {NEAR} AND A.k = B.k AND A.j = V.j
-            AND V.v > 1 AND A.n - V.n BETWEEN 0 AND 40 AND {later("one", "A", "x.k = A.k")} < 3
-            AND {later("two", "B")} < 30""",
+            AND V.v > 1 AND A.n - V.n BETWEEN 0 AND 40 AND {later("two", "B")} < 30
+            AND {later("one", "A", "x.k = A.k AND x.j = A.j")} < 3""",
     ),
     "dated_either": (
         f"""SELECT A.n AS a, B.n AS b, V.v FROM one A, two B, seen V
