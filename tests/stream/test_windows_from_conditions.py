@@ -15,9 +15,9 @@ from wjoin.grammar.errors import WJoinError, WJoinWarning
 
 STREAMS = """
 CREATE STREAM imp (id BIGINT, ts TIMESTAMP, n INT) USING json OPTIONS (path '{0}/imp', maxFilesPerTrigger '1')
-WATERMARK ts DELAY OF INTERVAL 2 SECONDS;
+WATERMARK ts DELAY OF INTERVAL 1 MINUTE;
 CREATE STREAM clk (id BIGINT, ts TIMESTAMP, n INT) USING json OPTIONS (path '{0}/clk', maxFilesPerTrigger '1')
-WATERMARK ts DELAY OF INTERVAL 2 SECONDS;
+WATERMARK ts DELAY OF INTERVAL 1 MINUTE;
 """
 LISTED = "SELECT I.n, C.n AS m FROM imp I"
 INNER = f"{LISTED} JOIN clk C ON I.id = C.id AND C.ts BETWEEN I.ts AND I.ts + INTERVAL 3 SECONDS"
