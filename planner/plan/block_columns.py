@@ -72,6 +72,9 @@ def stored_column(plan: PhysicalPlan, stream: int, column: int) -> StoredColumn:
         if _same(wanted.expression, event_time_expression(scan)):
             return StoredColumn(time_name(stream), True)
         for number, code in enumerate(scan.codes):
+            if number == scan.home:
+                # On its way it becomes a mark of what a row visits.
+                continue
             if code.exact and code.types == (wanted.type,) and _same(code.expressions[0], wanted.expression):
                 return StoredColumn(code_name(stream, number), True)
     return StoredColumn(column_name(stream, column), False)

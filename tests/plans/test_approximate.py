@@ -14,6 +14,7 @@ from wjoin.planner.explain.cost import cost_text
 from wjoin.planner.explain.describe import describe
 from wjoin.planner.explain.text import explain_text
 from wjoin.planner.plan.approximation import Approximation
+from wjoin.planner.plan.block_columns import stored_column
 from wjoin.planner.plan.physical import Hop, Join
 
 HOMED = stream_of({"k": "bigint", "v": "string", "region": "int"}, {"rate": 5000}, home="region")
@@ -54,6 +55,20 @@ def test_hints(hints: str, route: str, workers: int | None, asked: tuple[float |
     assert (plan.approximate.error, plan.approximate.messages) == asked
     # The home travels with the rows.
     assert all(plan.streams[n].home == 1 and f"k{n}_1" in each.columns for n, each in enumerate(stage.inputs))
+
+
+def test_the_home_of_a_row_is_a_column_of_its_own() -> None:
+    homed = stream_of({"k": "bigint", "depot": "bigint"}, home="depot")
+    plan = planned(
+        "PLAN(BLOOM, 4)", relations=(homed, homed), columns="A.depot, B.k, B.depot AS other"
+    ).physical
+    for number in range(2):
+        (depot,) = (n for n, each in enumerate(plan.streams[number].columns) if each.output == "depot")
+        stored = stored_column(plan, number, depot)
+        assert stored.name != f"k{number}_1" and not stored.restored
+    by_key = stream_of({"k": "bigint"}, home="k")
+    plan = planned("PLAN(BLOOM, 4)", relations=(by_key, by_key), columns="A.k, B.ts").physical
+    assert stored_column(plan, 0, 0).name == "k0_0"
 
 
 def test_a_setting_is_for_joins_that_can_have_it() -> None:
