@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import permutations, product
+from math import prod
 
 from wjoin.grammar import syntax
 from wjoin.grammar.errors import WJoinError
@@ -50,7 +51,7 @@ from wjoin.planner.shape.tree_windows import (
 from wjoin.planner.text.edits import Edit, apply_edits
 from wjoin.planner.text.literals import literal
 from wjoin.planner.windows.bounds import Windows, hull
-from wjoin.planner.windows.window_graph import Edge, WindowGraph, close, negative_cycle
+from wjoin.planner.windows.window_graph import MAXIMUM_BRANCHES, Edge, WindowGraph, close, negative_cycle
 
 
 def arranged_tree(bound: BoundSelect, windows: TreeWindows, block: syntax.SelectBlock) -> JoinTree:
@@ -195,19 +196,47 @@ def graph_of(graph: WindowGraph, tree: JoinTree) -> WindowGraph:
     found = {}
     for pair in product(numbers, numbers):
         joins = 1 + max(BASE, tree.meeting(pair))
-        found[pair] = closed(_edges(graph, tree, *tree.there(pair, joins)), len(numbers))
+        found[pair] = closed(_edges(graph, tree, pair, joins), len(numbers))
     bounds = Windows.of([[found[i, j].windows.between(i, j) for j in numbers] for i in numbers])
     paths = tuple(tuple(found[i, j].paths[i][j] for j in numbers) for i in numbers)
     branch = replace(branch, given=together(graph.joins), windows=bounds, paths=paths)
     return replace(graph, branches=(branch,), windows=bounds)
 
 
-def _edges(
-    graph: WindowGraph, tree: JoinTree, streams: Collection[int], matched: Collection[int]
-) -> tuple[Edge, ...]:
-    """Return the bounds between some streams that some joins ask for."""
-    asked = (hull(graph.joins[number - tree.first]) for number in sorted(matched))
-    return tuple(edge for windows in asked for edge in bounds_between(windows, streams))
+def _edges(graph: WindowGraph, tree: JoinTree, streams: Collection[int], number: int) -> tuple[Edge, ...]:
+    """Return the bounds between all that have a row where some streams have one, before a join.
+
+    Those are what the joins that have matched then ask for.
+    """
+    there, matched = tree.there(streams, number)
+    own = [graph.joins[each - tree.first] for each in sorted(matched)]
+    if 1 < prod(map(len, own)) <= MAXIMUM_BRANCHES:
+        # What each alternative bounds follows from those of other joins.
+        size = len(graph.names)
+        ways = (edges for edges in _ways(graph, tree, streams, number, {}) if not negative_cycle(edges, size))
+        own = [found] if (found := tuple(close(edges, size).windows for edges in ways)) else own
+    return tuple(edge for each in own for edge in bounds_between(hull(each), there))
+
+
+def _ways(
+    graph: WindowGraph,
+    tree: JoinTree,
+    streams: Collection[int],
+    number: int,
+    chosen: Mapping[int, tuple[Edge, ...]],
+) -> Iterator[tuple[Edge, ...]]:
+    """Yield the bounds by each choice of the alternatives of the joins that have matched before a join.
+
+    The streams that a chosen alternative names have a row. ``chosen`` are the bounds of joins already.
+    """
+    there, matched = tree.there(streams, number)
+    left = next((each for each in sorted(matched) if each not in chosen), None)
+    if left is None:
+        yield tuple(edge for edges in chosen.values() for edge in edges)
+        return
+    for each in graph.joins[left - tree.first]:
+        edges = tuple(bounds_between(each, range(len(graph.names))))
+        yield from _ways(graph, tree, there | named_in([edges]), number, {**chosen, left: edges})
 
 
 # Drafts ----------------------------------------------------------------------
@@ -340,7 +369,7 @@ def _windows(graph: WindowGraph, tree: JoinTree, number: int, streams: Collectio
         edges = tuple(bounds_between(each, range(size)))
         if number >= 0:
             asked = {*tree.joins[number].asked, *named_in([edges]), *streams}
-            edges = (*edges, *_edges(graph, tree, *tree.there(asked, number)))
+            edges = (*edges, *_edges(graph, tree, asked, number))
         if not streams or not negative_cycle(edges, size):
             found.append(close(edges, size).windows)
     return hull(found) if found else Windows.of([[None] * size] * size)
@@ -368,7 +397,7 @@ def _far(graph: WindowGraph, tree: JoinTree, number: int, stream: int, other: in
         return found
     # Rows of that stream meet none there, and may wait as others do.
     asked, size = tree.joins[number].asked, len(graph.names)
-    before = closed(_edges(graph, tree, *tree.there({stream, *asked}, number)), size).windows
+    before = closed(_edges(graph, tree, {stream, *asked}, number), size).windows
     own = _windows(graph, tree, number)
     ways = [(before.between(stream, each), own.between(each, other)) for each in asked if each != other]
     return min((first + then for first, then in ways if first is not None and then is not None), default=None)

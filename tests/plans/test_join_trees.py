@@ -147,3 +147,21 @@ def test_a_kernel_that_the_session_prefers_is_for_joins_that_can_have_it() -> No
     assert plan_over(text, streams, {"ALGORITHM": "HW"}).physical == plan_over(text, streams).physical
     with pytest.raises(WJoinError, match="cannot apply"):
         plan_over(text.replace("SELECT", "SELECT /*+ ALGORITHM(HW) */"), streams)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        """SELECT A.k, B.k, C.k, D.k FROM a A FULL JOIN b B ON A.k = B.k JOIN c C ON A.k = C.k
+           FULL JOIN d D ON A.k = D.k WINDOW (A, B) = 5 SECONDS
+           AND (WINDOW (A, C) = 3 SECONDS OR WINDOW (B, C) = 3 SECONDS) AND WINDOW (A, D) = 4 SECONDS""",
+        """SELECT A.k, B.k, C.k, D.k FROM a A JOIN b B ON A.k = B.k JOIN c C ON A.k = C.k
+           FULL JOIN d D ON A.k = D.k WINDOW (A, B) = 5 SECONDS
+           AND (WINDOW (B, C) = 3 SECONDS OR WINDOW (A, C) = 3 SECONDS) AND WINDOW (A, D) = 4 SECONDS""",
+    ],
+)
+def test_what_each_alternative_bounds_follows_from_the_other_joins(text: str) -> None:
+    """No alternative alone bounds C by A, or else D would wait for a row of C for ever."""
+    *_, last = joins(plan(text, 4))
+    ends = {each.stream: each.distances for each in last.inputs[1].retention}
+    assert ends[2] == ((3, (4 + 5 + 3) * SECOND),)

@@ -1,4 +1,4 @@
-"""A statement's text goes one way through the modules of wjoin/, and is parsed once."""
+"""A statement's text goes one way through the modules of wjoin/, and is parsed once, twice if it names a stream."""
 
 import sys
 from collections.abc import Callable
@@ -36,11 +36,12 @@ def streams(session: wjoin.Session) -> wjoin.Session:
 @pytest.mark.parametrize(
     ("statement", "journey"),
     [
-        (JOIN, ["session", "statements.dispatch", "joins.rewrite", *JOINED]),
+        (JOIN, ["session", "joins.recognised", "statements.dispatch", "joins.rewrite", *JOINED]),
         (
             f"INSERT INTO nowhere {JOIN}",
             [
                 "session",
+                "joins.recognised",
                 "statements.dispatch",
                 "statements.statement_sets",
                 "statements.inserts",
@@ -56,6 +57,7 @@ def streams(session: wjoin.Session) -> wjoin.Session:
             f"EXPLAIN {JOIN}",
             [
                 "session",
+                "joins.recognised",
                 "statements.dispatch",
                 "statements.explain",
                 "statements.inserts",
@@ -68,6 +70,7 @@ def streams(session: wjoin.Session) -> wjoin.Session:
             f"CREATE VIEW jv AS {JOIN}",
             [
                 "session",
+                "joins.recognised",
                 "statements.dispatch",
                 "joins.rewrite",
                 *JOINED,
@@ -79,6 +82,7 @@ def streams(session: wjoin.Session) -> wjoin.Session:
             f"SELECT '{MARK}'",
             [
                 "session",
+                "joins.recognised",
                 "statements.spark",
                 "joins.predicates",
                 "statements.about",
@@ -92,7 +96,9 @@ def test_text_goes_one_way_and_is_parsed_once(
     streams: wjoin.Session, statement: str, journey: list[str]
 ) -> None:
     entered, parses = followed(lambda: streams.sql(statement))
-    assert ([name for name in entered if name not in ASIDE], parses) == (journey, 1)
+    # One that names a declared stream may be a window join without a window clause, and is read as one, too.
+    expected = 2 if "ja" in statement else 1
+    assert ([name for name in entered if name not in ASIDE], parses) == (journey, expected)
 
 
 def test_each_kind_of_statement_has_a_handler() -> None:
@@ -101,7 +107,7 @@ def test_each_kind_of_statement_has_a_handler() -> None:
 
 def test_what_is_left_of_two_joins_is_read_again(streams: wjoin.Session) -> None:
     both = f"SELECT * FROM ({JOIN}) UNION ALL ({JOIN})"
-    assert followed(lambda: streams.sql(both))[1] == 2
+    assert followed(lambda: streams.sql(both))[1] == 3
 
 
 def followed(run: Callable[[], object]) -> tuple[list[str], int]:
