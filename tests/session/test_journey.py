@@ -1,4 +1,4 @@
-"""A statement's text goes one way through the modules of wjoin/, and is parsed once, twice if it names a stream."""
+"""A statement's text goes one way through wjoin/, and is parsed once (twice if it names a stream)."""
 
 import sys
 from collections.abc import Callable

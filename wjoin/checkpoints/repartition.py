@@ -274,9 +274,7 @@ class _Script:
         after = tuple(each.physical for each in planned)
         if any(each.approximate is not None for each in after):
             # What visits a node is known of those that are there, and a row's home is no part of its state.
-            message = (
-                f"{name} is an approximate join, whose rows live on the nodes that there are"
-            )
+            message = f"{name} is an approximate join, whose rows live on the nodes that there are"
             raise WJoinError("WJ711", message, help="start it with a new checkpoint")
         before = tuple(
             laid_out(each.physical, kept.layout(number).placements(each.layout.stages))
