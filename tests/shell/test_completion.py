@@ -51,7 +51,7 @@ def completed(marked: str, *, asked: bool = True) -> list[str]:
         ("INSERT INTO v", ["visits"]),
         ("STOP QUERY p", ["pairs", "pairs_2"]),
         ("DESC STREAM cam", ["camera1", "camera2"]),
-        ("EXPLAIN CO", ["COLLATE", "COLUMNS", "COMMENT", "COST", "COMMIT", "count("]),
+        ("EXPLAIN CO", ["COLLATE", "COLUMNS", "COMMENT", "COST", "COMMIT", "COUNTSKETCH", "count("]),
         ("sel", ["select"]),
         ("Des", ["DESC", "DESCRIBE"]),
         ("SELECT edit", ["edit_distance("]),

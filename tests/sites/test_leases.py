@@ -73,6 +73,7 @@ def join(number: int, folder: Path) -> AtSites:
     """Return a join, the other way of whose stream was told."""
     plan = SimpleNamespace(
         streams=(SimpleNamespace(alias="A"), SimpleNamespace(alias="B")),
+        counted=(),
         staged=(0, 1),
         stages=(),
         windows=Windows.of([[0, 5], [5, 0]]),
