@@ -26,7 +26,7 @@ _COSTLY = {"faults": 2, "spark": 3, "slow": 1}
 _QUICK_START = "-XX:TieredStopAtLevel=1"
 
 # How many of a hundred examples a property test draws, by the name for --hypothesis-profile.
-for name, examples in {"quick": 7, "many": 100, "thorough": 500}.items():
+for name, examples in {"quick": 5, "many": 100, "thorough": 500}.items():
     hypothesis.settings.register_profile(
         name,
         max_examples=examples,

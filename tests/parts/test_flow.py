@@ -124,6 +124,7 @@ def test_nothing_is_lost_where_summaries_lose_nothing_and_messages_are_free(seed
     assert rows.measured(scores, tuned(flow, Profile.of_rows(scores, rows.home)))[2] < 1e-12
 
 
+@pytest.mark.long
 def test_the_interval_holds_the_error_in_nineteen_of_twenty_runs():
     inside, runs = 0, 0
     for world in range(4):

@@ -22,7 +22,7 @@ from tests.properties.drawn_plans import (
 )
 from tests.properties.test_routes import routed
 from tests.properties.test_step import STRETCHES
-from tests.tiers import examples
+from tests.tiers import examples, tiers
 from wjoin.executor import nodes
 from wjoin.executor.counts import Counts
 from wjoin.parts.routes.registry import ROUTES
@@ -66,7 +66,10 @@ def approximate_plans(draw: st.DrawFn, route: str) -> tuple[PhysicalPlan, Physic
     return exact, routed(plan, route)
 
 
-@pytest.mark.parametrize("route", [name for name, each in ROUTES.items() if each.approximate])
+APPROXIMATE = [name for name, each in ROUTES.items() if each.approximate]
+
+
+@pytest.mark.parametrize("route", tiers(APPROXIMATE, long=set(APPROXIMATE) - {"base", "bloom", "digest"}))
 @settings(max_examples=examples(10), suppress_health_check=SLOW)
 @given(st.integers(1, 6), st.data())
 def test_the_result_is_a_part_of_the_exact_one(route: str, workers: int, data: st.DataObject) -> None:

@@ -199,6 +199,7 @@ def test_insert_runs_as_a_stream_with_its_own_checkpoint(
     assert progress.watermarks["A"] == 1_704_067_210_000_000
 
 
+@pytest.mark.long
 def test_a_script_that_is_run_again_goes_on_where_it_stopped(
     session: wjoin.Session, cameras: SparkSession, tmp_path: Path
 ) -> None:

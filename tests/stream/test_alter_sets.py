@@ -37,6 +37,7 @@ def settled(streams: Streams) -> None:
     running.query.processAllAvailable()
 
 
+@pytest.mark.long
 def test_a_running_set_gets_and_loses_statements(streams: Streams) -> None:
     settled(streams)
     before = streams.expected(NARROW_MEANT)

@@ -161,6 +161,7 @@ LACKING = {
 """What errors tell of changes of the first statement, each a piece of it and what takes its place."""
 
 
+@pytest.mark.long
 def test_what_the_state_lacks_is_told_and_nothing_starts(session: wjoin.Session, tmp_path: Path) -> None:
     streams = Streams(session, tmp_path, Random(3))
     streams.sinks(["out"])
@@ -183,6 +184,7 @@ def test_what_the_state_lacks_is_told_and_nothing_starts(session: wjoin.Session,
     assert {*found.columns} == {"first", "then", "v", "total"}
 
 
+@pytest.mark.long
 def test_a_parameter_may_change_where_the_state_does_not_depend_on_it(
     session: wjoin.Session, tmp_path: Path
 ) -> None:

@@ -41,6 +41,7 @@ def committed(streams: Streams) -> Counter[tuple[object, ...]]:
     return Counter(map(tuple, streams.session.sql("SELECT s, v FROM far").collect()))
 
 
+@pytest.mark.long
 def test_results_are_committed_with_a_row_of_a_stream(streams: Streams) -> None:
     streams.arrive(2)
     close(streams, "hour")

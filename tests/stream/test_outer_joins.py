@@ -216,11 +216,10 @@ def test_fractions_and_decimals_are_compared_as_spark_does(
 @pytest.mark.parametrize(
     ("home", "names"),
     [
-        ("files", ["anti"]),
         pytest.param("files", ["left", "full", "semi", "anti", "banded"], marks=pytest.mark.long),
         pytest.param("spark", ["left", "full", "semi", "anti", "banded"], marks=pytest.mark.long),
     ],
-    ids=["some", "files", "spark"],
+    ids=["files", "spark"],
 )
 def test_marks_stay_where_another_kernel_goes_on(streams: Streams, home: str, names: list[str]) -> None:
     """Each start has another kernel, whose rows lie in another order."""

@@ -339,6 +339,7 @@ def test_what_a_set_cannot_run_is_refused_and_nothing_is_started(
     assert not streams.session.running
 
 
+@pytest.mark.long
 def test_inserts_of_a_script_are_a_set_where_sharing_is_auto(streams: Streams) -> None:
     streams.arrive(2)
     session, root = streams.session, streams.root
