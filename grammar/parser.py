@@ -263,10 +263,8 @@ def _explain(code: Code) -> syntax.Statement:
         body = _statement_set(code, start)
         return syntax.ExplainSet(mode, body, span=_whole(code))
     blocks = find_blocks(code, start)
-    if not blocks and mode == "MATCH":
-        message = "EXPLAIN MATCH is for statements with a window clause"
-        raise WJoinError("WJ503", message, span=code.tokens[1].span)
-    if not blocks:
+    # Whether one without a window clause is a window join is told where its streams are known.
+    if not blocks and mode != "MATCH":
         return syntax.SparkStatement(span=_whole(code))
     if mode in _OTHER_MODES:
         message = f"EXPLAIN {mode} is not available for a window join"

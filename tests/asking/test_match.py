@@ -2,13 +2,14 @@
 
 import json
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import wjoin
 from tests.tiers import tiers
-from wjoin.cli import main
 from wjoin.grammar.errors import WJoinError
 
 JOIN = """SELECT A.id FROM asked_a A, asked_b B WINDOW (A, B) BETWEEN 0 SECONDS AND 5 SECONDS
@@ -107,9 +108,7 @@ def test_where_all_rows_are_lost(session: wjoin.Session) -> None:
 
 
 @pytest.mark.long
-def test_a_stream_tells_what_it_has_read_and_what_was_late(
-    session: wjoin.Session, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_stream_tells_what_it_has_read_and_what_was_late(session: wjoin.Session, tmp_path: Path) -> None:
     def bring(name: str, file: int, *rows: tuple[int, int]) -> None:
         lines = (json.dumps({"id": number, "ts": START + at}) for number, at in rows)
         (tmp_path / f".{name}{file}").write_text("\n".join(lines))
@@ -130,12 +129,15 @@ def test_a_stream_tells_what_it_has_read_and_what_was_late(
     session.run_script(insert, once=True)
     bring("aq", 3, (2, 21))
     assert told(session, f"EXPLAIN MATCH P(id = 1), Q(id = 1) {insert}").startswith("These rows are a result")
+    pasted = "SELECT P.id FROM ap P JOIN aq Q ON P.id = Q.id AND Q.ts BETWEEN P.ts AND P.ts + 5"
+    found = told(session, f"EXPLAIN MATCH P(id = 1), Q(id = 1) {pasted}")
+    assert found.startswith("These rows are a result")
     late = told(session, f"EXPLAIN MATCH P(id = 2), Q(ts = {START + 15}) {insert}")
     assert "Q came late, by 3: micro-batch 1 read it, and rows more than 2 newer" in late
     unread = told(session, f"EXPLAIN MATCH P(id = 2), Q(ts = {START + 21}) {insert}")
     assert "Q has not been read yet: no micro-batch has its file" in unread
     (tmp_path / "script.sql").write_text(script + insert)
-    assert main(["why", str(tmp_path / "script.sql")]) == 0
-    found = capsys.readouterr().out
+    command = [sys.executable, "-m", "wjoin.cli", "why", str(tmp_path / "script.sql")]
+    found = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     for line in ("Q: 5 rows", "Q: 4 rows of files that have been read", "Q: 3 rows in time"):
         assert line in found

@@ -10,6 +10,7 @@ from wjoin.asking.meant_rows import Candidates, Reader
 from wjoin.asking.needs import Kind, Needs, needs_of
 from wjoin.asking.source_rows import FILE, as_tables
 from wjoin.context import Asked
+from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.plurals import counted, listed
 from wjoin.grammar.syntax import MeantRows, Query
 from wjoin.joins.rewrite import rewrite
@@ -27,6 +28,8 @@ def explain_match(asked: Asked, query: Query, meant: Sequence[MeantRows], checkp
     lost. With the ``checkpoint`` of a query it tells which rows came late there. Raises WJoinError.
     """
     rewriting = rewrite(asked, query, runs=False, apart=True)
+    if not rewriting.done:
+        raise WJoinError("WJ503", "EXPLAIN MATCH is for window joins", span=query.span, text=asked.text)
     join = rewriting.done[-1]
     needs = needs_of(join.planned)
     spark = asked.engine.spark
