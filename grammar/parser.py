@@ -23,9 +23,8 @@ def parse_script(
 
     A statement with nothing of wjoin's in it is a SparkStatement, whatever it says. A join of ``streams``,
     by their names in lower case, is a block without a window clause, too, for its conditions may be windows.
-    Raises
-    WJoinError, placed in the text under ``source_name``, for a statement of wjoin's that
-    cannot be read, and WJ115 for a text that cannot be sent to Spark.
+    Raises WJoinError, placed in the text under ``source_name``, for a statement of wjoin's that cannot be
+    read, and WJ115 for a text that cannot be sent to Spark.
     """
     try:
         if half := HALF_PAIR.search(text):

@@ -39,7 +39,9 @@ _FREQUENT_SIZE = 10
 """Binary logarithm of the values that a sketch of frequent ones holds."""
 
 TIME = "__wjoin_time"
-_DDL = "name STRING, number DOUBLE, sketch BINARY"
+DDL = "name STRING, number DOUBLE, sketch BINARY"
+"""The columns of sketches: what it is of, and a number or a sketch."""
+
 _ROWS, _BYTES, _FIRST, _LAST, _PIECE = "rows", "bytes", "first", "last", "piece"
 
 
@@ -83,7 +85,7 @@ def analyze(
     chosen += [F.col(quoted(column)).cast("double").alias(column) for column in measures]
     places = () if order is None else order.columns
     read = partial(_sketched, log=order is not None and order.log)
-    rows = collected(frame.select(time.alias(TIME), *places, *chosen).mapInArrow(read, _DDL))
+    rows = collected(frame.select(time.alias(TIME), *places, *chosen).mapInArrow(read, DDL))
     frequent = {name: _heaviest(_sketches(rows, f"f{name}")) for name in columns}
     buckets = _buckets(frame, {name: found[0] for name, found in frequent.items() if found[0] is not None})
     return _profile(rows, list(columns), frequent, buckets, ordered=order is not None)
@@ -150,8 +152,13 @@ def _sketched(batches: Iterator[pa.RecordBatch], *, log: bool) -> Iterator[pa.Re
     found += [{"name": _PIECE, "sketch": json.dumps(astuple(each)).encode()} for each in pieces]
     found += [{"name": f"d{name}", "sketch": each.serialize_compact()} for name, each in distinct.items()]
     found += [{"name": f"f{name}", "sketch": each.serialize()} for name, each in frequent.items()]
+    yield sketches(found)
+
+
+def sketches(found: list[dict[str, object]]) -> pa.RecordBatch:
+    """Return sketches by their columns, those of DDL, as rows."""
     schema = pa.schema([("name", pa.string()), ("number", pa.float64()), ("sketch", pa.binary())])
-    yield pa.RecordBatch.from_pylist(found, schema=schema)
+    return pa.RecordBatch.from_pylist(found, schema=schema)
 
 
 def note_places(pieces: ReadParts, batch: pa.RecordBatch) -> None:

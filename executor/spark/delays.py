@@ -11,10 +11,8 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from wjoin.executor.arrival_order import Place, ReadPart, ReadParts, disorder, seen_before
-from wjoin.executor.spark.analyze import TIME, collected, event_times, note_places
+from wjoin.executor.spark.analyze import DDL, TIME, collected, event_times, note_places, sketches
 from wjoin.executor.spark.arrival import order_of
-
-_DDL = "name STRING, number DOUBLE, sketch BINARY"
 
 
 @dataclass(frozen=True)
@@ -48,13 +46,13 @@ def lateness(frame: DataFrame, event_time: str) -> Lateness | None:
     if order is None:
         return None
     rows = frame.select(event_times(frame, event_time).alias(TIME), *order.columns)
-    read = collected(rows.mapInArrow(partial(_pieces, log=order.log), _DDL))
+    read = collected(rows.mapInArrow(partial(_pieces, log=order.log), DDL))
     pieces = [ReadPart(*json.loads(bytes(sketch or b""))) for _, _, sketch in read]
     if not pieces or disorder(pieces) is None:
         return None
     counted = partial(_late, log=order.log, seen=seen_before(pieces))
     late: Counter[int] = Counter()
-    for _, _, sketch in collected(rows.mapInArrow(counted, _DDL)):
+    for _, _, sketch in collected(rows.mapInArrow(counted, DDL)):
         late.update({int(behind): count for behind, count in json.loads(bytes(sketch or b"{}")).items()})
     return Lateness(late, min(each.least for each in pieces), max(each.greatest for each in pieces))
 
@@ -80,6 +78,4 @@ def _noted(batches: Iterator[pa.RecordBatch], pieces: ReadParts) -> ReadParts:
 
 
 def _told(texts: Iterator[str] | list[str]) -> Iterator[pa.RecordBatch]:
-    rows = [{"name": "", "number": None, "sketch": each.encode()} for each in texts]
-    schema = pa.schema([("name", pa.string()), ("number", pa.float64()), ("sketch", pa.binary())])
-    yield pa.RecordBatch.from_pylist(rows, schema=schema)
+    yield sketches([{"name": "", "sketch": each.encode()} for each in texts])

@@ -1,5 +1,6 @@
 """In which micro-batch a query has read a row of a file, and whether it was late there."""
 
+import itertools
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -52,13 +53,12 @@ def files_of(reader: Reader, stream: int, files: Mapping[str, int]) -> list[Read
     found = reader.run(newest, {stream: reader.tables[stream]}).collect()
     found.sort(key=lambda row: files.get(row[0], math.inf))
     made: list[ReadFile] = []
-    seen: dict[int, int] = {}
-    for path, last in found:
-        batch = files.get(path)
-        before = [time for each, time in seen.items() if batch is not None and each < batch]
-        made.append(ReadFile(path, batch, max(before) - needs.delays[stream] if before else None))
-        if batch is not None and last is not None:
-            seen[batch] = max(last, seen.get(batch, last))
+    mark: int | None = None
+    for batch, group in itertools.groupby(found, key=lambda row: files.get(row[0])):
+        own = [*group]
+        made += (ReadFile(path, batch, None if batch is None else mark) for path, _ in own)
+        times = [last - needs.delays[stream] for _, last in own if last is not None]
+        mark = max(times if mark is None else [mark, *times], default=None)
     return made
 
 
