@@ -48,7 +48,8 @@ from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import AnalyzeStream, InsertInto, Query, Statement, StatementSet
 from wjoin.homes.handed import folder_of
 from wjoin.homes.homes import AUTO, FILES, keeps_state, state_workers
-from wjoin.joins.rewrite import Joins, joined_rows
+from wjoin.joins.planned_joins import Joins
+from wjoin.joins.rewrite import joined_rows
 from wjoin.joins.set_joins import joins_of
 from wjoin.measured.beside import Beside
 from wjoin.measured.kept import IDENTITY, LAYOUTS, Kept

@@ -1,6 +1,5 @@
 """The FROM items of a W-join: their rows, what is declared of them, and what may be wrong with them."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -8,16 +7,16 @@ from pyspark.sql import DataFrame
 
 from wjoin.grammar.errors import WJoinWarning
 from wjoin.grammar.syntax import FromItem, SelectBlock
+from wjoin.joins.placeholders import PLACEHOLDER
 from wjoin.joins.trials import sampled
+from wjoin.measured.kept import Kept
 from wjoin.planner.bind.lineage import session_name
 from wjoin.planner.catalog import Origin, Relation
+from wjoin.planner.choose.layouts import UNKNOWN, LayoutRule
 from wjoin.planner.plan.physical import TimeKind
 from wjoin.planner.planning import PlannedSelect
 from wjoin.sources.catalog import DATAFRAME, StreamDeclaration
 from wjoin.sources.site_streams import kept_whole, site_facts, slow_link
-
-PLACEHOLDER = re.compile(r"\b__wjoin_input_(\d+)\b")
-"""What stands for the joined rows of another W-join, by its number."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +83,24 @@ def told_by_sites(relation: Relation, declared: StreamDeclaration | None) -> Rel
     types = {each.name: each.type for each in relation.columns}
     facts, told = site_facts(declared.site, declared.statement, types)
     return replace(relation, site=facts, statistics={**told, **relation.statistics})
+
+
+def as_kept(kept: Kept | None, place: int, sources: list[FromSource]) -> tuple[list[FromSource], LayoutRule]:
+    """Return the FROM items of a W-join as a checkpoint has them, and which layouts of state it allows.
+
+    ``place`` is the number of the W-join on the checkpoint.
+    """
+    if kept is None or not any(each.relation.streaming for each in sources):
+        return sources, UNKNOWN
+    layouts, joins = kept.layout(place), kept.measured()
+    measured = joins[place] if place < len(joins) else {}
+    found = []
+    for number, each in enumerate(sources):
+        relation = each.relation
+        if layouts.written is not None and each.has_names:
+            relation = layouts.written.relation(number, relation)
+        found.append(replace(each, relation=replace(relation, measured=measured.get(str(number)))))
+    return found, layouts
 
 
 def dated_otherwise(planned: PlannedSelect, sources: Sequence[FromSource]) -> frozenset[int]:

@@ -13,12 +13,9 @@ from typing import TypeVar
 from pyspark.sql import DataFrame, SparkSession
 
 from wjoin.context import Asked
-from wjoin.executor.sites.stream import SiteStream
 from wjoin.executor.spark.compile import Compiled, compile_plan
 from wjoin.executor.spark.meter import Meter
-from wjoin.executor.spark.stages import Counting, HeldStream
-from wjoin.executor.state.identity import COMPUTED, Whole
-from wjoin.grammar.canonical import canonical
+from wjoin.executor.spark.stages import Counting
 from wjoin.grammar.errors import WJoinError, WJoinWarning
 from wjoin.grammar.parser import parse_statement
 from wjoin.grammar.spans import Span
@@ -29,16 +26,19 @@ from wjoin.homes.handed import HandedStages, folder_of, hand_over
 from wjoin.homes.homes import FILES, SPARK, state_workers
 from wjoin.joins.delays import output_delays, relation_delays
 from wjoin.joins.from_items import (
-    PLACEHOLDER,
     FromSource,
+    as_kept,
     dated_otherwise,
     name_in_session,
     query_of,
     told_by_sites,
     warnings_of,
 )
+from wjoin.joins.from_sites import read_from_sites
 from wjoin.joins.late_rows import refuse_lost, refuse_unwritten, told_streams
 from wjoin.joins.names import invented_names
+from wjoin.joins.placeholders import PLACEHOLDER, over_joined, placeholder, run_over
+from wjoin.joins.planned_joins import Joins, PlannedJoin, named_streams, whole_of
 from wjoin.joins.predicates import called_predicates
 from wjoin.joins.relations import SparkTypes, describe
 from wjoin.joins.trials import SampleTrials
@@ -49,7 +49,7 @@ from wjoin.planner.choose.layouts import UNKNOWN, LayoutRule
 from wjoin.planner.explain.describe import describe as document_of
 from wjoin.planner.explain.document import Document
 from wjoin.planner.explain.overload_description import overload_entry
-from wjoin.planner.plan.physical import Method, PhysicalPlan, Shipping
+from wjoin.planner.plan.physical import Method, PhysicalPlan
 from wjoin.planner.plan.shedding import Shedding, shedding_of
 from wjoin.planner.planning import (
     Edit,
@@ -57,7 +57,6 @@ from wjoin.planner.planning import (
     apply_edits,
     has_windows,
     plan_select,
-    statement_meaning,
 )
 from wjoin.planner.request import Request
 from wjoin.queries.compiled import remember
@@ -65,7 +64,6 @@ from wjoin.settings.options import require_operator, require_streaming
 from wjoin.sources.catalog import StreamDeclaration
 from wjoin.sources.missed_rows import missed_rows
 from wjoin.sources.site_leases import AtSites, keep_rows
-from wjoin.sources.site_streams import held_at, likely_options, read_as
 from wjoin.sources.site_ways import Revising, likely_folder, way_file
 from wjoin.spark.cluster import lasting_cores, weighed_with
 from wjoin.spark.spark_failures import UNREAD, first_line, located, never_ends
@@ -85,22 +83,6 @@ _PAIR = 2
 
 _TOLD = 120
 """Characters of a statement with which a failure in a worker is told."""
-
-
-@dataclass(frozen=True)
-class Joins:
-    """The W-joins of a statement as they are planned, innermost first.
-
-    ``plans`` has them by the numbers under which they are compiled, ``meters`` those of a metered
-    statement. ``whole`` is what else makes the statement. ``telling`` has by their places those whose late
-    rows go to sinks, and are read apart from them.
-    """
-
-    planned: tuple[PlannedSelect, ...]
-    plans: dict[int, PhysicalPlan]
-    meters: tuple[Meter, ...]
-    whole: Whole
-    telling: "Mapping[int, PlannedJoin]" = field(default_factory=dict)
 
 
 def rewrite(
@@ -142,25 +124,6 @@ def joined_view(asked: Asked, query: Query) -> tuple[DataFrame, Delays]:
     rewriting = rewrite(asked, query)
     rows = rewriting.run_placed()
     return rows, rewriting.delays(rewriting.text, lambda: rows) or {}
-
-
-@dataclass(frozen=True)
-class PlannedJoin:
-    """A W-join of a statement as it is planned.
-
-    ``inputs`` are the rows of its FROM items as the plan reads them, ``counting`` is what is counted of it,
-    ``edits`` cut it out of the text. Of the streams at sites, by their numbers: ``sites``, those of them that
-    are ``held`` there, and in ``ways`` the files that tell how others travel.
-    """
-
-    planned: PlannedSelect
-    sources: tuple[FromSource, ...]
-    inputs: tuple[DataFrame, ...]
-    counting: Counting
-    edits: tuple[Edit, ...]
-    sites: Mapping[int, SiteStream]
-    held: Mapping[int, HeldStream]
-    ways: dict[int, Path]
 
 
 @dataclass
@@ -225,36 +188,14 @@ class Rewriting:
         """The W-joins that are planned."""
         plans = {each.counting.query: each.planned.physical for each in self.done}
         meters = tuple(each.counting.meter for each in self.done if each.counting.meter is not None)
-        return Joins(tuple(self.planned), plans, meters, self._whole(), self._telling)
+        whole = whole_of(self.text, self.done, self._telling.values(), self.first, self.asked.params)
+        return Joins(tuple(self.planned), plans, meters, whole, self._telling)
 
     @property
     def _telling(self) -> dict[int, PlannedJoin]:
         """The W-joins whose late rows are read apart from them, by their places."""
         plans = {number: each.planned.physical for number, each in enumerate(self.done) if self.apart}
         return {number: self.done[number] for number, plan in plans.items() if plan.telling and plan.stages}
-
-    def _whole(self) -> Whole:
-        """Return what makes the statement besides its joins: its text, parameters, computed columns."""
-        relations = [[source.written for source in each.sources] for each in self.done]
-        parts = statement_meaning(self.text, self.planned, relations, self.first)
-        parts["values"] = self._values(" ".join(parts.values()).split(" "))
-        if self._telling:
-            # Spark reads such a stream in one more place, and counts the places.
-            plans = ((each.sources, each.planned.physical.telling) for each in self._telling.values())
-            told = [canonical(sources[each].written) for sources, numbers in plans for each in numbers]
-            parts["late rows"] = f"LATE ROWS INTO of {', '.join(told)}"
-        computed = {
-            canonical(made) for each in self.done for source in each.sources for made in source.computed
-        }
-        parts.update((f"{COMPUTED} {number}", each) for number, each in enumerate(sorted(computed)))
-        return Whole(parts, tuple(each.written for each in self.planned))
-
-    def _values(self, tokens: Iterable[str]) -> str:
-        """Return the values of the parameters among some tokens."""
-        named = {token[1:] for token in tokens if token.startswith(":")}
-        return " ".join(
-            f"{name} = {self.asked.params[name]}" for name in sorted(named & self.asked.params.keys())
-        )
 
     def run_placed(self) -> DataFrame:
         """Return the statement's DataFrame; what Spark refuses is an error at the place of the query."""
@@ -268,11 +209,11 @@ class Rewriting:
         )
 
     def _run(self, text: str, frames: Mapping[str, DataFrame]) -> DataFrame:
-        return _run(self.asked.engine.run, text, self.asked.params, frames)
+        return run_over(self.asked.engine.run, text, self.asked.params, frames)
 
     def _compiled(self, number: int) -> DataFrame:
         """Return the joined rows of a plan."""
-        name = _placeholder(number)
+        name = placeholder(number)
         if name not in self.frames:
             if not self.metered and not self.apart:
                 self._refuse_unwritten(number)
@@ -321,7 +262,7 @@ class Rewriting:
             lasting_cores(self._spark, settings.costs()),
             state,
             self._shedding(plan, state),
-            dict(_named_streams(join)),
+            dict(named_streams(join)),
             None if self.kept is None else self.kept.ending,
         )
 
@@ -401,7 +342,7 @@ class Rewriting:
             block,
             tuple(each.relation for each in sources),
             SparkTypes(self._spark, aliases, frames),
-            _placeholder(len(self.done)),
+            placeholder(len(self.done)),
             self.asked.params,
             self.asked.settings.hint_defaults(),
             replace(weighed_with(self._spark, self.asked.settings.costs()), files=self._in_files()),
@@ -413,7 +354,8 @@ class Rewriting:
         )
 
     def _join(self, block: SelectBlock) -> None:
-        sources, layouts = self._as_kept([self._source(block, item) for item in block.items])
+        found = [self._source(block, item) for item in block.items]
+        sources, layouts = as_kept(self.kept, self.first + len(self.done), found)
         frames = [each.frame for each in sources]
         planned = plan_select(self._request(block, sources, layouts))
         told = {name for each in self._telling.values() for name in told_streams(each.sources)}
@@ -427,7 +369,7 @@ class Rewriting:
         counting = Counting(meter=Meter() if self.metered else None)
         free = {each.stream for each in planned.shipments if each.revisable}
         ways = {stream: way_file(f"{counting.query}-{stream}") for stream in free}
-        sites, held = self._read_from_sites(planned, sources, ways, frames, str(counting.query))
+        sites, held = read_from_sites(self._spark, planned, sources, ways, frames, str(counting.query))
         kind = planned.physical.time_kind
         names = invented_names(self.text, block, planned.outputs, frames, kind, self._run)
         edits = tuple(sorted([*planned.edits, *names]))
@@ -435,61 +377,6 @@ class Rewriting:
             PlannedJoin(planned, tuple(sources), tuple(frames), counting, edits, sites, held, ways)
         )
         self.text = apply_edits(self.text, edits)
-
-    def _as_kept(self, sources: list[FromSource]) -> tuple[list[FromSource], LayoutRule]:
-        """Return the FROM items as the checkpoint has them, and which layouts of state it allows."""
-        place = self.first + len(self.done)
-        if self.kept is None or not any(each.relation.streaming for each in sources):
-            return sources, UNKNOWN
-        layouts, joins = self.kept.layout(place), self.kept.measured()
-        measured = joins[place] if place < len(joins) else {}
-        found = []
-        for number, each in enumerate(sources):
-            relation = each.relation
-            if layouts.written is not None and each.has_names:
-                relation = layouts.written.relation(number, relation)
-            found.append(replace(each, relation=replace(relation, measured=measured.get(str(number)))))
-        return found, layouts
-
-    def _read_from_sites(
-        self,
-        planned: PlannedSelect,
-        sources: Sequence[FromSource],
-        ways: Mapping[int, Path],
-        inputs: list[DataFrame],
-        place: str,
-    ) -> tuple[dict[int, SiteStream], dict[int, HeldStream]]:
-        """Have the streams at sites read as a plan wants them, in the place of ``inputs``; return them."""
-        sites: dict[int, SiteStream] = {}
-        held: dict[int, HeldStream] = {}
-        likely = self._likely_options(planned, sources, place)
-        for number, stream in enumerate(planned.physical.streams):
-            declared = sources[number].declared
-            if stream.site is None or declared is None or not declared.site or not declared.statement:
-                continue
-            sites[number] = declared.site.stream
-            if stream.site.shipping is Shipping.HELD:
-                held[number] = held_at(self._spark, declared.site, planned.physical.time_kind)
-            else:
-                told = ways.get(number)
-                more = likely.get(number, {})
-                inputs[number] = read_as(self._spark, declared.site, declared.statement, stream, told, more)
-        return sites, held
-
-    def _likely_options(
-        self, planned: PlannedSelect, sources: Sequence[FromSource], place: str
-    ) -> dict[int, dict[str, str]]:
-        """Return the options of streams of which only rows come that probably match, by their numbers."""
-        found = {
-            number: declared.site
-            for number, stream in enumerate(planned.physical.streams)
-            if stream.site is not None and stream.site.likely is not None
-            if (declared := sources[number].declared) is not None and declared.site is not None
-        }
-        if not found:
-            return {}
-        folder = likely_folder(f"{place}-likely")
-        return {each: likely_options(planned.physical, each, found, folder) for each in found}
 
     def _source(self, block: SelectBlock, item: FromItem) -> FromSource:
         """Return a FROM item with its rows and all that is known of it."""
@@ -530,7 +417,7 @@ class Rewriting:
 
         ``rows`` are those of the query.
         """
-        joined = {_placeholder(number): output_delays(each) for number, each in enumerate(self.planned)}
+        joined = {placeholder(number): output_delays(each) for number, each in enumerate(self.planned)}
         return relation_delays(query, self.asked.catalog, self.asked.engine, rows, joined)
 
     def _watermarked(self, query: str) -> bool:
@@ -552,48 +439,6 @@ class Rewriting:
         for each in reversed(self.done[:done]):
             start, end = _before(each.edits, start), _before(each.edits, end)
         return error.at(Span(start, max(start + 1, end)), self.asked.text)
-
-
-def _named_streams(join: PlannedJoin) -> Iterator[tuple[int, str]]:
-    """Yield by their numbers the streams that are read by a name, and not from a site, with that name."""
-    for number, source in enumerate(join.sources):
-        if source.declared is not None and source.declared.site is None and number not in join.held:
-            yield number, canonical(source.query)
-
-
-def over_joined(
-    run: Callable[..., DataFrame],
-    text: str,
-    params: Mapping[str, object],
-    joined: Callable[[int], DataFrame] | None,
-) -> DataFrame:
-    """Run a piece of Spark SQL over joined rows, which ``joined`` has; None: there are none."""
-    numbers = {int(number) for number in PLACEHOLDER.findall(text)}
-    if joined is None or not numbers:
-        return _run(run, text, params, {})
-    text = text.replace("{", "{{").replace("}", "}}")
-    text = PLACEHOLDER.sub(lambda found: "{" + found.group() + "}", text)
-    return _run(run, text, params, {_placeholder(number): joined(number) for number in numbers})
-
-
-def _run(
-    run: Callable[..., DataFrame],
-    text: str,
-    params: Mapping[str, object],
-    frames: Mapping[str, DataFrame],
-) -> DataFrame:
-    """Run a piece of Spark SQL with a statement's parameters and DataFrames for its ``{names}``."""
-    arguments: dict[str, object] = {"args": params} if params else {}
-    return run(text, **arguments, **frames)
-
-
-def _placeholder(number: int) -> str:
-    """Return what stands for the joined rows of a plan in the rewritten text."""
-    return f"__wjoin_input_{number}"
-
-
-FIRST = _placeholder(0)
-"""What stands for the joined rows of the first plan of a statement."""
 
 
 def _blocks(text: str, names: frozenset[str]) -> tuple[SelectBlock, ...]:

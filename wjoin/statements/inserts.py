@@ -19,7 +19,8 @@ from wjoin.homes.handed import TWICE, analyzed, reads_twice
 from wjoin.homes.homes import FILES, SPARK, state_workers
 from wjoin.joins.changed_joins import begun_alone, changed_parts
 from wjoin.joins.late_rows import WITHOUT_LATE_ROWS
-from wjoin.joins.rewrite import Joins, joined_rows
+from wjoin.joins.planned_joins import Joins
+from wjoin.joins.rewrite import joined_rows
 from wjoin.joins.set_joins import SetJoin, SetStatement
 from wjoin.measured.begun import Begun
 from wjoin.measured.beside import UNREACHABLE, exists

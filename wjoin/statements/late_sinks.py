@@ -23,7 +23,8 @@ from wjoin.grammar.spans import Span
 from wjoin.grammar.suggestions import suggestion
 from wjoin.grammar.syntax import Identifier, InsertInto, Query
 from wjoin.joins.from_items import name_in_session
-from wjoin.joins.rewrite import Joins, PlannedJoin, rewrite
+from wjoin.joins.planned_joins import Joins, PlannedJoin
+from wjoin.joins.rewrite import rewrite
 from wjoin.joins.set_joins import SetJoin, SetStatement, by_itself, groups_in, without_rows
 from wjoin.measured.kept import Kept
 from wjoin.planner.plan.block_columns import late_name

@@ -17,7 +17,8 @@ from wjoin.grammar.syntax import (
     StatementSet,
 )
 from wjoin.grammar.tokens import first_word
-from wjoin.joins.rewrite import Joins, joined_rows
+from wjoin.joins.planned_joins import Joins
+from wjoin.joins.rewrite import joined_rows
 from wjoin.measured.followed import follower_of
 from wjoin.queries.running import Running
 from wjoin.statements.alter_set import alter_set
