@@ -29,7 +29,8 @@ from wjoin.planner.choose.plan_candidates import Candidate
 from wjoin.planner.cost.constants import load_constants
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.explain.plan_words import plan_words
-from wjoin.planner.plan.physical import Bounds, Method, PhysicalPlan
+from wjoin.planner.plan.physical import Method, PhysicalPlan
+from wjoin.planner.plan.stage_kinds import Bounds
 from wjoin.planner.planning import PlannedSelect
 from wjoin.udfs.predicate import Predicate
 

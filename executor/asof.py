@@ -25,7 +25,7 @@ from wjoin.grammar.join_kinds import Nearest
 from wjoin.parts.kernels.candidates import Candidates
 from wjoin.parts.kernels.halving import first_above, first_at_least
 from wjoin.parts.kernels.runs import GREATEST, LEAST, BoolArray, Int64Array, Order, RunShape, SortedRun
-from wjoin.planner.plan.physical import Join
+from wjoin.planner.plan.stage_kinds import Join
 from wjoin.planner.plan.steps import Step
 
 FARTHEST = np.uint64(2**64 - 1)

@@ -11,7 +11,8 @@ from wjoin.executor.shared_parts import SharedParts
 from wjoin.executor.state.manifest import Manifest
 from wjoin.parts.kernels.runs import RunShape, SortedRun
 from wjoin.planner.choose.held_streams import is_held
-from wjoin.planner.plan.physical import PhysicalPlan, Stage
+from wjoin.planner.plan.physical import PhysicalPlan
+from wjoin.planner.plan.stage_kinds import Stage
 
 
 @dataclass

@@ -9,7 +9,8 @@ from wjoin.executor.pair_calls import PairFailedError, moment
 from wjoin.grammar.errors import WJoinError
 from wjoin.planner.plan.block_columns import stored_column
 from wjoin.planner.plan.checks import PredicateCheck
-from wjoin.planner.plan.physical import KeyCode, PhysicalPlan, Stage, TimeKind
+from wjoin.planner.plan.physical import KeyCode, PhysicalPlan, TimeKind
+from wjoin.planner.plan.stage_kinds import Stage
 
 _LONGEST = 60
 """Characters of a value that are told."""

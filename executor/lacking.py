@@ -19,7 +19,8 @@ from wjoin.parts.kernels.runs import BoolArray
 from wjoin.planner.plan.block_columns import code_name, stored_column, time_name
 from wjoin.planner.plan.checks import Operand
 from wjoin.planner.plan.edges import may_lack, scan_columns
-from wjoin.planner.plan.physical import Join, PhysicalPlan, Stage, decides_at_once
+from wjoin.planner.plan.physical import PhysicalPlan, decides_at_once
+from wjoin.planner.plan.stage_kinds import Join, Stage
 
 _NOTHING = pa.scalar(None, pa.int64())
 

@@ -38,8 +38,9 @@ from wjoin.parts.kernels.runs import (
 )
 from wjoin.planner.plan.block_columns import stored_column
 from wjoin.planner.plan.checks import Band, Comparison, Condition, Operand, PredicateCheck, of_kind
-from wjoin.planner.plan.physical import Join, Output, PhysicalPlan, Stage, decides_at_once
+from wjoin.planner.plan.physical import Output, PhysicalPlan, decides_at_once
 from wjoin.planner.plan.probes import in_order, linked_first
+from wjoin.planner.plan.stage_kinds import Join, Stage
 from wjoin.planner.plan.steps import Precedence, Probe, Step
 from wjoin.planner.windows.bounds import Windows
 from wjoin.udfs.predicate import Predicate

@@ -17,7 +17,7 @@ from wjoin.parts.kernels.runs import RunShape, SortedRun, int64_view
 from wjoin.parts.routes.route import Role
 from wjoin.planner.plan.block_columns import row_name, time_name
 from wjoin.planner.plan.edges import destination, result_columns
-from wjoin.planner.plan.physical import Gather, Join, StageEdge, meeting
+from wjoin.planner.plan.stage_kinds import Gather, Join, StageEdge, meeting
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ from wjoin.parts.summaries.flow import visit_chance
 from wjoin.parts.summaries.profile import Profile
 from wjoin.parts.summaries.summary import Form, Summary
 from wjoin.planner.plan.block_columns import meeting_name
-from wjoin.planner.plan.physical import PhysicalPlan, Stage, StageEdge
+from wjoin.planner.plan.physical import PhysicalPlan
+from wjoin.planner.plan.stage_kinds import Stage, StageEdge
 
 _MISSING, _MILLION = ("missing", "missing_least", "missing_most"), 1_000_000
 

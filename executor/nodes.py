@@ -24,7 +24,8 @@ from wjoin.parts.summaries.profile import Profile, bins_of
 from wjoin.parts.summaries.registry import SUMMARIES
 from wjoin.parts.summaries.summary import Form, Summary, View
 from wjoin.planner.plan.block_columns import code_name, meeting_name
-from wjoin.planner.plan.physical import PhysicalPlan, Stage, StageEdge, meeting
+from wjoin.planner.plan.physical import PhysicalPlan
+from wjoin.planner.plan.stage_kinds import Stage, StageEdge, meeting
 
 BASE = "base"
 

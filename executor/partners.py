@@ -21,7 +21,7 @@ from wjoin.executor.state.marks import marks_of, with_marks
 from wjoin.executor.state.slices import Change, Slice, SliceWriter, read_slice, still_live
 from wjoin.executor.waits import Alone, Load, Waits
 from wjoin.parts.kernels.runs import BoolArray, Int64Array, RunShape, SortedRun
-from wjoin.planner.plan.physical import Join, Stage
+from wjoin.planner.plan.stage_kinds import Join, Stage
 
 
 def preserved_inputs(stage: Stage) -> tuple[int, ...]:

@@ -14,8 +14,9 @@ from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Role, Share, Slices, Slicing
 from wjoin.planner.plan.block_columns import meeting_name, stored_column, time_name
 from wjoin.planner.plan.checks import PredicateCheck, of_kind
-from wjoin.planner.plan.physical import PhysicalPlan, Stage
+from wjoin.planner.plan.physical import PhysicalPlan
 from wjoin.planner.plan.slicing import cut_stream, kept_anywhere, slicing
+from wjoin.planner.plan.stage_kinds import Stage
 
 TOGETHER_BYTES = 1 << 26
 """About the most bytes of the rows that are taken at once for several workers."""

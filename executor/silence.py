@@ -28,7 +28,8 @@ from wjoin.executor.state.writing import Writing
 from wjoin.grammar.join_kinds import JoinKind
 from wjoin.planner.plan.ahead import greatest_time
 from wjoin.planner.plan.edges import held_for, reached_by
-from wjoin.planner.plan.physical import Join, PhysicalPlan, Stage
+from wjoin.planner.plan.physical import PhysicalPlan
+from wjoin.planner.plan.stage_kinds import Join, Stage
 from wjoin.planner.plan.to_come import needed
 
 

@@ -29,14 +29,7 @@ from wjoin.executor.silence import count_silent, progressed
 from wjoin.executor.spool import Spool
 from wjoin.executor.state.kept_rows import Keeper, least_times, live, settled
 from wjoin.executor.state.manifest import Elsewhere, Manifest
-from wjoin.executor.state.slices import (
-    Slice,
-    SliceStore,
-    SliceWriter,
-    maintain,
-    read_slice,
-    still_live,
-)
+from wjoin.executor.state.slices import Slice, SliceStore, SliceWriter, maintain, read_slice, still_live
 from wjoin.executor.state.writing import Writing
 from wjoin.executor.stretches import STRETCH_BYTES, stretches
 from wjoin.executor.uncounted import CountedTables, uncounted
@@ -48,8 +41,9 @@ from wjoin.parts.kernels.runs import Order, RunShape, SortedRun
 from wjoin.planner.plan.block_columns import meeting_name, stored_column, time_name
 from wjoin.planner.plan.counting import windows_at
 from wjoin.planner.plan.edges import held_for, reached_by
-from wjoin.planner.plan.physical import Join, PhysicalPlan, Stage
+from wjoin.planner.plan.physical import PhysicalPlan
 from wjoin.planner.plan.probes import over_streams, with_kernel
+from wjoin.planner.plan.stage_kinds import Join, Stage
 from wjoin.planner.plan.steps import Probe, Rows
 from wjoin.udfs.predicate import Predicate
 

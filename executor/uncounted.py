@@ -40,7 +40,8 @@ from wjoin.parts.routes.route import Role
 from wjoin.planner.plan.block_columns import time_name
 from wjoin.planner.plan.counting import ends_by_count, ends_in_time, windows_at
 from wjoin.planner.plan.edges import held_for
-from wjoin.planner.plan.physical import Join, PhysicalPlan, Retention, Stage
+from wjoin.planner.plan.physical import PhysicalPlan
+from wjoin.planner.plan.stage_kinds import Join, Retention, Stage
 
 
 @dataclass(frozen=True)

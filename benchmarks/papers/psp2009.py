@@ -25,9 +25,10 @@ from tests.kit.local import Load, LocalWorkers
 from tests.kit.planned import block_of, plan_over, stream_of
 from wjoin.executor.counts import Counts
 from wjoin.parts.routes.route import Placement
-from wjoin.planner.plan.physical import Gather, PhysicalPlan
+from wjoin.planner.plan.physical import PhysicalPlan
 from wjoin.planner.plan.probes import arranged
 from wjoin.planner.plan.slicing import SLICES_OF_A_WINDOW
+from wjoin.planner.plan.stage_kinds import Gather
 from wjoin.planner.shape.at_once import at_once
 from wjoin.planner.shape.hops import in_hops
 from wjoin.udfs.predicate import Predicate

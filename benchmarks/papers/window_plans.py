@@ -7,7 +7,8 @@ import kit_path  # noqa: F401 (finds tests.kit)
 
 from tests.kit.planned import plan_over, stream_of
 from wjoin.planner.plan.block_columns import code_name, time_name
-from wjoin.planner.plan.physical import Bounds, Passes, PhysicalPlan
+from wjoin.planner.plan.physical import Passes, PhysicalPlan
+from wjoin.planner.plan.stage_kinds import Bounds
 
 NAMES = "ABCDEF"
 

@@ -22,7 +22,7 @@ from wjoin2002_joins import (
     timely,
 )
 
-from wjoin.planner.plan.physical import Bounds
+from wjoin.planner.plan.stage_kinds import Bounds
 
 _KERNELS = ("NLW", "MW", "HW")
 

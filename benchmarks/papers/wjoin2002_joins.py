@@ -11,8 +11,9 @@ from service import Join, KernelJoin
 from window_plans import Choice, one_window, pair_windows, path, window_plan
 
 from wjoin.parts.kernels.registry import KERNELS
-from wjoin.planner.plan.physical import Bounds, Passes
+from wjoin.planner.plan.physical import Passes
 from wjoin.planner.plan.probes import arranged, chosen_orders
+from wjoin.planner.plan.stage_kinds import Bounds
 from wjoin.planner.windows.bounds import Windows
 
 SEED = 2002

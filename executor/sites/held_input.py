@@ -25,7 +25,8 @@ from wjoin.parts.routes.route import Role
 from wjoin.planner.choose.held_streams import FEW_VALUES, key_column, site_column
 from wjoin.planner.plan.ahead import greatest_time
 from wjoin.planner.plan.block_columns import code_name
-from wjoin.planner.plan.physical import PhysicalPlan, StageEdge
+from wjoin.planner.plan.physical import PhysicalPlan
+from wjoin.planner.plan.stage_kinds import StageEdge
 from wjoin.sites.held import HeldRange
 from wjoin.sites.protocol import ROW
 from wjoin.sites.value_filter import ValueFilter

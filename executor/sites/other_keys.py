@@ -12,7 +12,8 @@ from wjoin.executor.state.kept_rows import watermark
 from wjoin.executor.stretches import Arrived
 from wjoin.parts.kernels.runs import Int64Array, SortedRun, int64_view
 from wjoin.planner.plan.block_columns import meeting_name, stored_column, time_name
-from wjoin.planner.plan.physical import PhysicalPlan, StageEdge
+from wjoin.planner.plan.physical import PhysicalPlan
+from wjoin.planner.plan.stage_kinds import StageEdge
 from wjoin.planner.windows.bounds import Windows
 from wjoin.sites.value_sets import normal
 

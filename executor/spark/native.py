@@ -30,15 +30,8 @@ from wjoin.planner.plan.block_columns import (
     stored_column,
     time_name,
 )
-from wjoin.planner.plan.physical import (
-    Join,
-    Joined,
-    Output,
-    PhysicalPlan,
-    StageEdge,
-    TimeKind,
-    windows_of,
-)
+from wjoin.planner.plan.physical import Output, PhysicalPlan, TimeKind, windows_of
+from wjoin.planner.plan.stage_kinds import Join, Joined, StageEdge
 
 
 def native_rows(

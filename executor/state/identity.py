@@ -21,7 +21,8 @@ from wjoin.grammar.plurals import counted
 from wjoin.planner.bind.written import Written, numbered
 from wjoin.planner.choose.held_streams import is_held
 from wjoin.planner.plan.checks import Comparison, of_kind
-from wjoin.planner.plan.physical import CountedWindow, Gather, Join, Method, PhysicalPlan, Stage
+from wjoin.planner.plan.physical import CountedWindow, Method, PhysicalPlan
+from wjoin.planner.plan.stage_kinds import Gather, Join, Stage
 from wjoin.planner.windows.bounds import Clock
 from wjoin.planner.windows.lengths import human
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from wjoin.parts.kernels.runs import GREATEST, LEAST, BoolArray, Int64Array, RunShape, SortedRun
 from wjoin.planner.plan.edges import held_for, reached_by
-from wjoin.planner.plan.physical import PhysicalPlan, Retention, StageEdge
+from wjoin.planner.plan.physical import PhysicalPlan
+from wjoin.planner.plan.stage_kinds import Retention, StageEdge
 from wjoin.planner.plan.to_come import earliest
 
 

@@ -13,8 +13,9 @@ import pyarrow as pa
 from wjoin.grammar.errors import WJoinError
 from wjoin.parts.kernels.hash_window import HashWindow
 from wjoin.parts.kernels.runs import RunShape
-from wjoin.planner.plan.physical import Bounds, PhysicalPlan, Retention, Stage
+from wjoin.planner.plan.physical import PhysicalPlan
 from wjoin.planner.plan.probes import retention
+from wjoin.planner.plan.stage_kinds import Bounds, Retention, Stage
 
 VERSION = 1
 """Raised whenever slices are cut in another way than these rules tell (``state.slices.maintain``)."""

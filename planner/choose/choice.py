@@ -17,8 +17,9 @@ from wjoin.planner.catalog import Relation
 from wjoin.planner.choose.held_streams import entered
 from wjoin.planner.choose.native_method import native_refusal
 from wjoin.planner.choose.placements import Capacity, Placements, masters, placements, plain
-from wjoin.planner.plan.physical import Bounds, Join, Method, Passes, PhysicalPlan, Shipping, Stage
+from wjoin.planner.plan.physical import Method, Passes, PhysicalPlan, Shipping
 from wjoin.planner.plan.reach import reach
+from wjoin.planner.plan.stage_kinds import Bounds, Join, Stage
 from wjoin.planner.shape.decompose import Decomposition
 from wjoin.planner.windows.window_graph import WindowGraph
 

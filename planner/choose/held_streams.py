@@ -8,7 +8,8 @@ that have come there. None of its rows is kept in the state.
 from wjoin.planner.catalog import Relation, SiteFacts
 from wjoin.planner.plan.block_columns import quoted, stored_column, time_name
 from wjoin.planner.plan.edges import held_for
-from wjoin.planner.plan.physical import Join, KeyCode, Method, PhysicalPlan, Shipping, StageEdge, StreamScan
+from wjoin.planner.plan.physical import KeyCode, Method, PhysicalPlan, Shipping, StreamScan
+from wjoin.planner.plan.stage_kinds import Join, StageEdge
 from wjoin.planner.shape.join_keys import EXACT
 
 FEW_VALUES = 256

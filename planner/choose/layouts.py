@@ -12,7 +12,8 @@ from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Placement
 from wjoin.planner.bind.written import Written, numbered
 from wjoin.planner.choose.placements import Placements, plain
-from wjoin.planner.plan.physical import Gather, PhysicalPlan, Shipping
+from wjoin.planner.plan.physical import PhysicalPlan, Shipping
+from wjoin.planner.plan.stage_kinds import Gather
 from wjoin.planner.shape.decompose import Decomposition, DraftInput
 
 NO_CHECKPOINT = "needs a new checkpoint (other stages or another route), and this statement names none"

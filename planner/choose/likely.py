@@ -16,7 +16,8 @@ from wjoin.planner.choose.choice import Wish, goal_wish
 from wjoin.planner.choose.held_streams import entered, key_column_of
 from wjoin.planner.cost.model import CostModel
 from wjoin.planner.plan.approximation import Approximation, LikelyJoin
-from wjoin.planner.plan.physical import Join, LikelyRows, Method, PhysicalPlan
+from wjoin.planner.plan.physical import LikelyRows, Method, PhysicalPlan
+from wjoin.planner.plan.stage_kinds import Join
 from wjoin.planner.request import Planning
 from wjoin.planner.shape.join_keys import EXACT
 

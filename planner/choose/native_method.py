@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from wjoin.planner.catalog import Relation
 from wjoin.planner.plan.checks import Comparison, PredicateCheck, of_kind
-from wjoin.planner.plan.physical import PhysicalPlan, Stage, TimeKind
+from wjoin.planner.plan.physical import PhysicalPlan, TimeKind
 from wjoin.planner.plan.probes import chosen_orders
+from wjoin.planner.plan.stage_kinds import Stage
 from wjoin.planner.shape.decompose import Decomposition
 from wjoin.planner.windows.bounds import Windows
 from wjoin.planner.windows.window_graph import WindowGraph

@@ -9,8 +9,9 @@ from wjoin.parts.routes.route import Placement
 from wjoin.planner.cost.approximate import BASE
 from wjoin.planner.cost.psp import even
 from wjoin.planner.plan.checks import Band
-from wjoin.planner.plan.physical import Join, PhysicalPlan, Stage
+from wjoin.planner.plan.physical import PhysicalPlan
 from wjoin.planner.plan.slicing import band_width, closed_bands, slice_length
+from wjoin.planner.plan.stage_kinds import Join, Stage
 
 Placements = Sequence[Placement | None]
 """Where the rows of each stage lie, None where in no slices."""

@@ -12,8 +12,9 @@ from wjoin.planner.cost.approximate import BASE, DIGEST, SIZES
 from wjoin.planner.cost.model import CostModel, Estimated
 from wjoin.planner.figures import figure
 from wjoin.planner.plan.approximation import SIZE
-from wjoin.planner.plan.physical import Bounds, Method, Passes, PhysicalPlan, Stage
+from wjoin.planner.plan.physical import Method, Passes, PhysicalPlan
 from wjoin.planner.plan.probes import Orders, arranged_stage
+from wjoin.planner.plan.stage_kinds import Bounds, Stage
 from wjoin.planner.shape.shape import Shape
 
 MAXIMUM_MIXES = 27

@@ -30,17 +30,10 @@ from wjoin.planner.cost.measurement import stage_name
 from wjoin.planner.cost.stage_estimates import Arrival, Floats, InputEstimate
 from wjoin.planner.cost.stage_play import SAMPLE, Played, Sample, StagePlay
 from wjoin.planner.cost.stream_statistics import KEYLESS, UNIQUE, StreamStatistics
-from wjoin.planner.plan.physical import (
-    Join,
-    Joined,
-    Pairs,
-    PassedOn,
-    PhysicalPlan,
-    Scanned,
-    Stage,
-)
+from wjoin.planner.plan.physical import PhysicalPlan
 from wjoin.planner.plan.probes import retention_within
 from wjoin.planner.plan.reach import reach
+from wjoin.planner.plan.stage_kinds import Join, Joined, Pairs, PassedOn, Scanned, Stage
 from wjoin.planner.windows.bounds import Windows
 
 

@@ -14,8 +14,9 @@ from wjoin.planner.cost.psp import Spread, spread, visiting
 from wjoin.planner.cost.stage_estimates import ROW_BYTES, Arrival, InputEstimate, StageEstimate
 from wjoin.planner.cost.stage_play import Played
 from wjoin.planner.cost.stream_statistics import StreamStatistics
-from wjoin.planner.plan.physical import Bounds, Method, Passes, PhysicalPlan, Stage
+from wjoin.planner.plan.physical import Method, Passes, PhysicalPlan
 from wjoin.planner.plan.probes import chosen_orders
+from wjoin.planner.plan.stage_kinds import Bounds, Stage
 from wjoin.planner.windows.bounds import Windows
 
 RUNS = 5

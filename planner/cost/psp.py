@@ -15,8 +15,9 @@ from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Slicing
 from wjoin.planner.cost.approximate import Traffic
 from wjoin.planner.cost.stage_estimates import Arrival, InputEstimate, ProbeEstimate
-from wjoin.planner.plan.physical import Gather, PhysicalPlan, Stage
+from wjoin.planner.plan.physical import PhysicalPlan
 from wjoin.planner.plan.slicing import band_width, cut_by, slicing
+from wjoin.planner.plan.stage_kinds import Gather, Stage
 
 SKEWED = 1.25
 """By how much the rows of the worker with the heaviest key must be above its share for a key to be skewed."""

@@ -15,7 +15,8 @@ from wjoin.planner.cost.measurement import stage_name
 from wjoin.planner.cost.model import CostModel
 from wjoin.planner.cost.stage_estimates import InputEstimate, StageEstimate
 from wjoin.planner.cost.stream_statistics import StreamStatistics, units_per_second
-from wjoin.planner.plan.physical import Join, LikelyRows, PhysicalPlan, Shipping, Stage
+from wjoin.planner.plan.physical import LikelyRows, PhysicalPlan, Shipping
+from wjoin.planner.plan.stage_kinds import Join, Stage
 
 NUMBER_BYTES = 1.0
 """The number of a row, which travels with it: numbers that follow each other are packed well."""

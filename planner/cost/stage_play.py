@@ -13,17 +13,10 @@ from wjoin.planner.cost.alternatives import HALF_A_UNIT, even_draws
 from wjoin.planner.cost.stage_estimates import Arrival, Floats, InputEstimate, ProbeEstimate, StageEstimate
 from wjoin.planner.cost.stream_statistics import KeyStatistics
 from wjoin.planner.plan.checks import Band, Comparison, Condition, Operand, PredicateCheck, of_kind
-from wjoin.planner.plan.physical import (
-    Bounds,
-    Join,
-    Pairs,
-    PhysicalPlan,
-    Stage,
-    StageEdge,
-    windows_of,
-)
+from wjoin.planner.plan.physical import PhysicalPlan, windows_of
 from wjoin.planner.plan.probes import chosen_orders, completed, index_of, linked_first, origins
 from wjoin.planner.plan.reach import reach
+from wjoin.planner.plan.stage_kinds import Bounds, Join, Pairs, Stage, StageEdge
 
 SAMPLE = 128
 """Tuples that a probe is played on."""

@@ -23,8 +23,9 @@ from wjoin.planner.explain.stage_description import (
     stage_entry,
 )
 from wjoin.planner.figures import figure
-from wjoin.planner.plan.physical import Bounds, Method, Output, PhysicalPlan, Shipping, StreamScan
+from wjoin.planner.plan.physical import Method, Output, PhysicalPlan, Shipping, StreamScan
 from wjoin.planner.plan.reach import Reach, reach
+from wjoin.planner.plan.stage_kinds import Bounds
 from wjoin.planner.plan.to_come import is_dated, lags
 from wjoin.planner.planning import PlannedSelect
 from wjoin.planner.text.scope import quoted_if_needed

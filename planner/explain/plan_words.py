@@ -6,8 +6,9 @@ from wjoin.parts.kernels.registry import name_of, words_of
 from wjoin.parts.routes.registry import ROUTES, plainest
 from wjoin.planner.cost.approximate import BASE
 from wjoin.planner.figures import size
-from wjoin.planner.plan.physical import Bounds, Gather, Hop, Method, PhysicalPlan, Stage
+from wjoin.planner.plan.physical import Method, PhysicalPlan
 from wjoin.planner.plan.slicing import cut_by, slice_length
+from wjoin.planner.plan.stage_kinds import Bounds, Gather, Hop, Stage
 from wjoin.planner.windows.lengths import human
 
 BOUNDS_WORDS = {

@@ -27,18 +27,10 @@ from wjoin.planner.figures import figure
 from wjoin.planner.plan.checks import Band, Comparison, Condition, PredicateCheck, of_kind
 from wjoin.planner.plan.counting import ends_by_count, goes_by, windows_at
 from wjoin.planner.plan.edges import destination, held_for
-from wjoin.planner.plan.physical import (
-    Gather,
-    Join,
-    Method,
-    PhysicalPlan,
-    Retention,
-    Stage,
-    StageEdge,
-    windows_of,
-)
+from wjoin.planner.plan.physical import Method, PhysicalPlan, windows_of
 from wjoin.planner.plan.probes import chosen_orders, kept_for, window_checks
 from wjoin.planner.plan.slicing import SLICES_OF_A_WINDOW, kept_anywhere, roles, slicing
+from wjoin.planner.plan.stage_kinds import Gather, Join, Retention, Stage, StageEdge
 from wjoin.planner.plan.steps import WindowCheck
 from wjoin.planner.planning import PlannedSelect
 from wjoin.planner.windows.lengths import human

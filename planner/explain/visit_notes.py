@@ -8,7 +8,8 @@ from wjoin.parts.summaries.flow import SAMPLE
 from wjoin.parts.summaries.registry import SUMMARIES
 from wjoin.planner.cost.approximate import BASE
 from wjoin.planner.figures import size
-from wjoin.planner.plan.physical import PhysicalPlan, StageEdge
+from wjoin.planner.plan.physical import PhysicalPlan
+from wjoin.planner.plan.stage_kinds import StageEdge
 
 
 def visit_notes(plan: PhysicalPlan, number: int) -> Iterator[str]:

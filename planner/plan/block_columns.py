@@ -9,7 +9,8 @@ column when the result leaves the join.
 
 from dataclasses import dataclass
 
-from wjoin.planner.plan.physical import Pairs, PhysicalPlan, StageEdge, StreamScan, TimeKind
+from wjoin.planner.plan.physical import PhysicalPlan, StreamScan, TimeKind
+from wjoin.planner.plan.stage_kinds import Pairs, StageEdge
 
 MATCH_COLUMNS = {what: f"__wjoin_match_{what}" for what in ("time", "start", "span")}
 """The columns of joined rows for the match functions that a statement uses."""

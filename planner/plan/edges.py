@@ -7,15 +7,8 @@ from wjoin.grammar.join_kinds import JoinKind
 from wjoin.planner.plan.block_columns import code_name, meeting_name, stored_column, time_name
 from wjoin.planner.plan.checks import Operand
 from wjoin.planner.plan.counting import key_columns, met_by
-from wjoin.planner.plan.physical import (
-    Join,
-    Joined,
-    Output,
-    Pairs,
-    PhysicalPlan,
-    Stage,
-    StageEdge,
-)
+from wjoin.planner.plan.physical import Output, PhysicalPlan
+from wjoin.planner.plan.stage_kinds import Join, Joined, Pairs, Stage, StageEdge
 
 
 def with_columns(plan: PhysicalPlan) -> PhysicalPlan:

@@ -8,20 +8,10 @@ from wjoin.parts.kernels.registry import KERNELS
 from wjoin.parts.kernels.runs import Order
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.plan.checks import Band, Kind, Operand
-from wjoin.planner.plan.physical import (
-    Bounds,
-    Gather,
-    Join,
-    Pairs,
-    PhysicalPlan,
-    Retention,
-    Stage,
-    StageEdge,
-    meeting,
-    windows_of,
-)
+from wjoin.planner.plan.physical import PhysicalPlan, windows_of
 from wjoin.planner.plan.reach import Reach, reach
 from wjoin.planner.plan.slicing import cut
+from wjoin.planner.plan.stage_kinds import Bounds, Gather, Join, Pairs, Retention, Stage, StageEdge, meeting
 from wjoin.planner.plan.steps import Precedence, Probe, Range, Rows, Step, WindowCheck
 from wjoin.planner.windows.bounds import Windows
 

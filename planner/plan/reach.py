@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from wjoin.planner.plan.physical import Bounds
+from wjoin.planner.plan.stage_kinds import Bounds
 from wjoin.planner.windows.bounds import Windows
 
 

@@ -7,7 +7,8 @@ import numpy as np
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Placement, Role, Slices, Slicing
 from wjoin.planner.plan.checks import Band
-from wjoin.planner.plan.physical import Hop, PhysicalPlan, Stage, meeting, windows_of
+from wjoin.planner.plan.physical import PhysicalPlan, windows_of
+from wjoin.planner.plan.stage_kinds import Hop, Stage, meeting
 
 SLICES_OF_A_WINDOW = 1669
 """Slices of the longest window, of a route whose rows visit several: so many workers share it at the most.

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 from wjoin.grammar.join_kinds import JoinKind
 from wjoin.planner.plan.edges import held_for, may_lack
-from wjoin.planner.plan.physical import Join, Method, Output, PhysicalPlan, TimeKind
+from wjoin.planner.plan.physical import Method, Output, PhysicalPlan, TimeKind
+from wjoin.planner.plan.stage_kinds import Join
 
 
 def is_dated(plan: PhysicalPlan, output: Output) -> bool:

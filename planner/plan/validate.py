@@ -7,8 +7,9 @@ from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.plan.block_columns import meeting_name
 from wjoin.planner.plan.checks import Operand
 from wjoin.planner.plan.edges import operands, scan_columns
-from wjoin.planner.plan.physical import PhysicalPlan, Stage, StageEdge
+from wjoin.planner.plan.physical import PhysicalPlan
 from wjoin.planner.plan.probes import kept_for, origins
+from wjoin.planner.plan.stage_kinds import Stage, StageEdge
 from wjoin.planner.plan.steps import Probe
 
 

@@ -18,8 +18,9 @@ from wjoin.planner.conditions.conjuncts import ColumnComparison, Conjunct, Equal
 from wjoin.planner.conditions.implied import implied
 from wjoin.planner.plan.block_columns import stored_column
 from wjoin.planner.plan.checks import Comparison, Operand
-from wjoin.planner.plan.physical import Join, Output, Passes, PhysicalPlan, ScanColumn, Stage, StreamScan
+from wjoin.planner.plan.physical import Output, Passes, PhysicalPlan, ScanColumn, StreamScan
 from wjoin.planner.plan.probes import arranged_stage, chosen_orders
+from wjoin.planner.plan.stage_kinds import Join, Stage
 from wjoin.planner.plan.validate import validate
 from wjoin.planner.planning import PlannedSelect
 from wjoin.planner.sets.shared_join import (

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 from wjoin.grammar.join_kinds import JoinKind
 from wjoin.parts.routes.registry import ROUTES
-from wjoin.planner.plan.physical import Join, Output, Passes, PhysicalPlan, Retention
+from wjoin.planner.plan.physical import Output, Passes, PhysicalPlan
 from wjoin.planner.plan.probes import arranged_stage
+from wjoin.planner.plan.stage_kinds import Join, Retention
 from wjoin.planner.windows.bounds import Windows, hull
 
 

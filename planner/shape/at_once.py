@@ -13,7 +13,8 @@ from wjoin.parts.kernels.registry import first_usable
 from wjoin.parts.routes.registry import plainest
 from wjoin.parts.routes.route import Placement
 from wjoin.planner.plan.edges import with_columns
-from wjoin.planner.plan.physical import Gather, Hop, Pairs, PhysicalPlan, Stage, StageEdge
+from wjoin.planner.plan.physical import PhysicalPlan
+from wjoin.planner.plan.stage_kinds import Gather, Hop, Pairs, Stage, StageEdge
 from wjoin.planner.shape.hops import can_hop
 
 MOST_STREAMS = 5

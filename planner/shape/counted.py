@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from wjoin.grammar.errors import WJoinError
-from wjoin.planner.plan.physical import CountedWindow, Stage
+from wjoin.planner.plan.physical import CountedWindow
+from wjoin.planner.plan.stage_kinds import Stage
 from wjoin.planner.request import Planning
 from wjoin.planner.shape.decompose import DraftInput
 from wjoin.planner.shape.scans import ScanBuilder

@@ -13,8 +13,9 @@ from wjoin.parts.routes.registry import plainest
 from wjoin.parts.routes.route import Placement
 from wjoin.planner.plan.checks import Band, Kind
 from wjoin.planner.plan.edges import with_columns
-from wjoin.planner.plan.physical import Hop, Partial, PassedOn, PhysicalPlan, Scanned, Stage, StageEdge
+from wjoin.planner.plan.physical import PhysicalPlan
 from wjoin.planner.plan.probes import completed
+from wjoin.planner.plan.stage_kinds import Hop, Partial, PassedOn, Scanned, Stage, StageEdge
 
 FEWEST_STREAMS = 3
 """Two streams meet in one stage."""

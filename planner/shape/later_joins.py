@@ -25,7 +25,7 @@ from wjoin.planner.conditions.conjuncts import (
 from wjoin.planner.conditions.expressions import Input, never_true
 from wjoin.planner.conditions.readable import ReadCondition, Unread
 from wjoin.planner.plan.checks import Condition, PredicateCheck
-from wjoin.planner.plan.physical import Gate, Join, Retention, Stage
+from wjoin.planner.plan.stage_kinds import Gate, Join, Retention, Stage
 from wjoin.planner.request import Planning
 from wjoin.planner.shape.decompose import Component, Decomposition, decompose, followed, joined_with
 from wjoin.planner.shape.join_keys import EqualityClass

@@ -14,7 +14,7 @@ from wjoin.planner.conditions.expressions import Call, Input, is_decimal
 from wjoin.planner.conditions.predicate_calls import ReadCall
 from wjoin.planner.conditions.readable import ReadCondition
 from wjoin.planner.plan.checks import Band, Check, Comparison, Condition, Operand, PredicateCheck
-from wjoin.planner.plan.physical import Bounds, Join, Joined, Scanned, Stage, StageEdge
+from wjoin.planner.plan.stage_kinds import Bounds, Join, Joined, Scanned, Stage, StageEdge
 from wjoin.planner.shape.decompose import Decomposition, DraftStage
 from wjoin.planner.shape.join_keys import EXACT, KeyPart, TypedEquality
 from wjoin.planner.shape.scans import ScanBuilder

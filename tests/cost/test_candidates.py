@@ -14,8 +14,9 @@ from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.explain.cost import cost_text, statistics_lines
 from wjoin.planner.explain.describe import describe
 from wjoin.planner.explain.text import explain_text
-from wjoin.planner.plan.physical import Bounds, Method
+from wjoin.planner.plan.physical import Method
 from wjoin.planner.plan.probes import chosen_orders
+from wjoin.planner.plan.stage_kinds import Bounds
 from wjoin.planner.planning import PlannedSelect, plan_select
 from wjoin.planner.request import Request
 

@@ -16,7 +16,8 @@ from wjoin.planner.cost.stage_estimates import Arrival
 from wjoin.planner.explain.describe import describe
 from wjoin.planner.explain.plan_words import plan_words
 from wjoin.planner.explain.text import explain_text
-from wjoin.planner.plan.physical import Method, PhysicalPlan, Stage
+from wjoin.planner.plan.physical import Method, PhysicalPlan
+from wjoin.planner.plan.stage_kinds import Stage
 from wjoin.planner.planning import PlannedSelect, plan_select
 from wjoin.planner.request import Request
 

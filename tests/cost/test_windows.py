@@ -12,7 +12,8 @@ from tests.kit.planned import block_of, plan_over, stream_of
 from tests.tiers import tiers
 from wjoin.planner.catalog import Estimate, SiteFacts
 from wjoin.planner.cost.model import CostSettings
-from wjoin.planner.plan.physical import Bounds, Method, Shipping
+from wjoin.planner.plan.physical import Method, Shipping
+from wjoin.planner.plan.stage_kinds import Bounds
 from wjoin.planner.planning import PlannedSelect
 from wjoin.planner.windows.bounds import Windows
 

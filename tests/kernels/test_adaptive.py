@@ -11,18 +11,9 @@ from wjoin.parts.kernels.registry import kernels_of
 from wjoin.parts.kernels.runs import Order, RunShape, SortedRun
 from wjoin.parts.routes.route import Placement
 from wjoin.planner.plan.edges import with_columns
-from wjoin.planner.plan.physical import (
-    Bounds,
-    Join,
-    KeyCode,
-    Output,
-    PhysicalPlan,
-    Scanned,
-    StageEdge,
-    StreamScan,
-    TimeKind,
-)
+from wjoin.planner.plan.physical import KeyCode, Output, PhysicalPlan, StreamScan, TimeKind
 from wjoin.planner.plan.probes import arranged
+from wjoin.planner.plan.stage_kinds import Bounds, Join, Scanned, StageEdge
 from wjoin.planner.windows.bounds import Windows
 
 WINDOW = 100

@@ -20,7 +20,8 @@ from wjoin2002_joins import THE_PAPERS, Scale
 from tests.tiers import examples
 from wjoin.executor.report import Report
 from wjoin.parts.kernels.kernel import Kernel
-from wjoin.planner.plan.physical import Bounds, Passes, PhysicalPlan
+from wjoin.planner.plan.physical import Passes, PhysicalPlan
+from wjoin.planner.plan.stage_kinds import Bounds
 
 pytestmark = pytest.mark.thorough
 

@@ -15,7 +15,7 @@ from wjoin.planner.explain.describe import describe
 from wjoin.planner.explain.text import explain_text
 from wjoin.planner.plan.approximation import Approximation
 from wjoin.planner.plan.block_columns import stored_column
-from wjoin.planner.plan.physical import Hop, Join
+from wjoin.planner.plan.stage_kinds import Hop, Join
 
 HOMED = stream_of({"k": "bigint", "v": "string", "region": "int"}, {"rate": 5000}, home="region")
 COSTS = CostSettings(cores=2, partitions=16)

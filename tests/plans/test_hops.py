@@ -14,15 +14,9 @@ from wjoin.planner.choose.layouts import FREE, UNKNOWN, LayoutRule, of_checkpoin
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.explain.plan_words import plan_words
 from wjoin.planner.plan.edges import destination, destinations, result_columns
-from wjoin.planner.plan.physical import (
-    Hop,
-    Partial,
-    PassedOn,
-    Passes,
-    PhysicalPlan,
-    Scanned,
-)
+from wjoin.planner.plan.physical import Passes, PhysicalPlan
 from wjoin.planner.plan.probes import arranged
+from wjoin.planner.plan.stage_kinds import Hop, Partial, PassedOn, Scanned
 from wjoin.planner.plan.steps import Precedence, Rows
 from wjoin.planner.planning import PlannedSelect
 from wjoin.planner.shape.hops import can_hop, hop_orders, in_hops

@@ -5,7 +5,8 @@ import pytest
 from tests.kit.planned import plan_over, stream_of
 from wjoin.grammar.errors import WJoinError
 from wjoin.planner.plan.edges import may_lack
-from wjoin.planner.plan.physical import Join, PhysicalPlan, decides_at_once
+from wjoin.planner.plan.physical import PhysicalPlan, decides_at_once
+from wjoin.planner.plan.stage_kinds import Join
 
 SECOND = 1_000_000
 

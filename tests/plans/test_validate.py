@@ -9,7 +9,8 @@ from tests.plans.catalogue import plan
 from tests.plans.test_edges import TWO_STAGES
 from wjoin.parts.routes.route import Placement
 from wjoin.planner import planning
-from wjoin.planner.plan.physical import Joined, PhysicalPlan, Stage, StageEdge
+from wjoin.planner.plan.physical import PhysicalPlan
+from wjoin.planner.plan.stage_kinds import Joined, Stage, StageEdge
 from wjoin.planner.plan.validate import validate
 from wjoin.planner.request import Planning
 from wjoin.planner.windows.bounds import Windows

@@ -18,21 +18,16 @@ from wjoin.planner.conditions.expressions import Call, Constant, Expression, Inp
 from wjoin.planner.plan.checks import Band, Comparison, Condition, PredicateCheck, of_kind
 from wjoin.planner.plan.edges import with_columns
 from wjoin.planner.plan.physical import (
-    Bounds,
-    Join,
-    Joined,
     KeyCode,
     Output,
     Passes,
     PhysicalPlan,
     ScanColumn,
-    Scanned,
-    Stage,
-    StageEdge,
     StreamScan,
     TimeKind,
 )
 from wjoin.planner.plan.probes import Orders, arranged, chosen_orders
+from wjoin.planner.plan.stage_kinds import Bounds, Join, Joined, Scanned, Stage, StageEdge
 from wjoin.planner.windows.bounds import Windows, hull
 from wjoin.udfs.predicate import Predicate
 

@@ -24,8 +24,9 @@ from wjoin.parts.kernels.runs import Int64Array, RunShape
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Role, Route, Share, Slices, Slicing
 from wjoin.planner.plan import probes
-from wjoin.planner.plan.physical import Gather, Hop, PassedOn, PhysicalPlan, Scanned, Stage
+from wjoin.planner.plan.physical import PhysicalPlan
 from wjoin.planner.plan.slicing import slicing
+from wjoin.planner.plan.stage_kinds import Gather, Hop, PassedOn, Scanned, Stage
 from wjoin.planner.plan.steps import Precedence
 from wjoin.planner.shape.at_once import at_once
 from wjoin.planner.shape.hops import in_hops

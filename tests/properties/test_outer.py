@@ -23,8 +23,9 @@ from wjoin.parts.routes.route import Placement
 from wjoin.planner.catalog import Delay, Relation
 from wjoin.planner.choose.placements import masters
 from wjoin.planner.plan.block_columns import stored_column
-from wjoin.planner.plan.physical import Join, PhysicalPlan
+from wjoin.planner.plan.physical import PhysicalPlan
 from wjoin.planner.plan.probes import arranged_stage
+from wjoin.planner.plan.stage_kinds import Join
 
 SECOND = 1_000_000
 Row = tuple[int, int, int, int]

@@ -24,9 +24,10 @@ from wjoin.parts.routes.hash_route import bucket_numbers
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Placement, Role, Share, Slices
 from wjoin.planner.plan.edges import scan_columns
-from wjoin.planner.plan.physical import Gather, Passes, PhysicalPlan
+from wjoin.planner.plan.physical import Passes, PhysicalPlan
 from wjoin.planner.plan.probes import arranged, chosen_orders
 from wjoin.planner.plan.slicing import closed_bands
+from wjoin.planner.plan.stage_kinds import Gather
 from wjoin.planner.shape.at_once import at_once
 from wjoin.planner.shape.hops import can_hop, in_hops
 

@@ -37,19 +37,9 @@ from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.parts.kernels import adaptive
 from wjoin.parts.routes.route import Placement, Role
 from wjoin.planner.plan.edges import with_columns
-from wjoin.planner.plan.physical import (
-    Bounds,
-    Join,
-    KeyCode,
-    Output,
-    PhysicalPlan,
-    ScanColumn,
-    Scanned,
-    StageEdge,
-    StreamScan,
-    TimeKind,
-)
+from wjoin.planner.plan.physical import KeyCode, Output, PhysicalPlan, ScanColumn, StreamScan, TimeKind
 from wjoin.planner.plan.probes import arranged
+from wjoin.planner.plan.stage_kinds import Bounds, Join, Scanned, StageEdge
 from wjoin.planner.plan.to_come import least_to_come
 from wjoin.planner.windows.bounds import Windows
 

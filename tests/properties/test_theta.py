@@ -26,7 +26,8 @@ from tests.properties.theta import (
 )
 from tests.tiers import tiers
 from wjoin.parts.routes.registry import ROUTES
-from wjoin.planner.plan.physical import Gather, Hop, PhysicalPlan
+from wjoin.planner.plan.physical import PhysicalPlan
+from wjoin.planner.plan.stage_kinds import Gather, Hop
 from wjoin.planner.shape.at_once import at_once
 
 pytestmark = pytest.mark.thorough

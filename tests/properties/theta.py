@@ -19,17 +19,7 @@ from hypothesis import strategies as st
 from pyspark.sql.pandas.types import from_arrow_type
 
 from tests.kit.check import assert_same
-from tests.kit.expressions import (
-    AnyOf,
-    Call,
-    Compare,
-    Expression,
-    Field,
-    IsNull,
-    Literal,
-    equal,
-    evaluate,
-)
+from tests.kit.expressions import AnyOf, Call, Compare, Expression, Field, IsNull, Literal, equal, evaluate
 from tests.kit.lateness import Batch, Oracle, expected_batches
 from tests.kit.local import LocalWorkers
 from tests.kit.oracle import combinations
@@ -48,8 +38,9 @@ from wjoin.planner.choose.choice import PLANS
 from wjoin.planner.conditions.expressions import common_type
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.plan.block_columns import code_name, stored_column, time_name
-from wjoin.planner.plan.physical import Bounds, KeyCode, Passes, PhysicalPlan
+from wjoin.planner.plan.physical import KeyCode, Passes, PhysicalPlan
 from wjoin.planner.plan.probes import arranged, chosen_orders
+from wjoin.planner.plan.stage_kinds import Bounds
 from wjoin.planner.planning import plan_select
 from wjoin.planner.request import Request
 from wjoin.planner.shape.hops import in_hops

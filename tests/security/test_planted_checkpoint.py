@@ -17,7 +17,7 @@ from wjoin.executor.state.slices import Slice
 from wjoin.executor.state.writing import FIRST_CUTTING, Writing
 from wjoin.grammar.errors import WJoinError
 from wjoin.measured.begun import BegunJoin
-from wjoin.planner.plan.physical import Retention
+from wjoin.planner.plan.stage_kinds import Retention
 
 SLICE = Slice("3", 5, 100, 1, 2, "key", "0123456789abcdef" * 2, 1, "zstd")
 WRITING = Writing(("key", "key"), ((Retention(0, ((0, 5), (1, None))),), ()), FIRST_CUTTING)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from wjoin.executor.state.kept_rows import kept
 from wjoin.parts.kernels.runs import GREATEST, LEAST
-from wjoin.planner.plan.physical import Retention
+from wjoin.planner.plan.stage_kinds import Retention
 
 NEAR = st.integers(-9, 9)
 

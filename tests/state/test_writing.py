@@ -21,7 +21,8 @@ from wjoin.executor.state.writing import CUTTING, Cutting, Writing
 from wjoin.executor.step import StageLogic
 from wjoin.grammar.errors import WJoinError
 from wjoin.parts.routes.route import Role
-from wjoin.planner.plan.physical import PhysicalPlan, Retention
+from wjoin.planner.plan.physical import PhysicalPlan
+from wjoin.planner.plan.stage_kinds import Retention
 
 SQL = "SELECT {hint} A.v FROM ticks A, ticks B WINDOW (A, B) BETWEEN 2 AND 5 WHERE A.w = B.w"
 HW, MW = (plan(SQL.format(hint=f"/*+ ALGORITHM({each}) */")).physical for each in ("HW", "MW"))

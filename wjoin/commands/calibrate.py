@@ -31,19 +31,16 @@ from wjoin.planner.plan.block_columns import code_name, column_name, time_name
 from wjoin.planner.plan.checks import Band
 from wjoin.planner.plan.edges import with_columns
 from wjoin.planner.plan.physical import (
-    Bounds,
-    Join,
     KeyCode,
     Method,
     Output,
     PhysicalPlan,
     ScanColumn,
-    Scanned,
-    StageEdge,
     StreamScan,
     TimeKind,
 )
 from wjoin.planner.plan.probes import arranged
+from wjoin.planner.plan.stage_kinds import Bounds, Join, Scanned, StageEdge
 from wjoin.planner.windows.bounds import Windows
 from wjoin.spark.cluster import is_local, setting
 

@@ -19,7 +19,8 @@ from wjoin.executor.sites.stream import SiteStream
 from wjoin.executor.spark.observe import PREFIX
 from wjoin.measured.followed import Followed, follower_of
 from wjoin.measured.progress import Progress, offsets_of, read
-from wjoin.planner.plan.physical import Join, PhysicalPlan
+from wjoin.planner.plan.physical import PhysicalPlan
+from wjoin.planner.plan.stage_kinds import Join
 from wjoin.planner.plan.to_come import earliest
 from wjoin.queries.compiled import REMEMBERED
 from wjoin.sites.client import SiteClient
