@@ -12,7 +12,7 @@ from lark import Token as Leaf
 from lark.exceptions import UnexpectedToken
 from lark.lexer import Lexer
 
-from wjoin.grammar import syntax
+from wjoin.grammar import statement_kinds, syntax
 from wjoin.grammar.durations import NOT_FIXED, UNITS, is_like_unit
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.nodes import build
@@ -168,9 +168,9 @@ def read_watermark(tokens: Sequence[Token]) -> syntax.Watermark:
     return watermark
 
 
-def read_declaration(text: str, tokens: Sequence[Token]) -> syntax.Statement:
+def read_declaration(text: str, tokens: Sequence[Token]) -> statement_kinds.Statement:
     """Return the declaration that ``tokens`` of ``text`` spell; raises as read_watermark does, and WJ113."""
-    statement: syntax.Statement = build(read_tree("declaration", declaration_leaves(text, tokens)))
+    statement: statement_kinds.Statement = build(read_tree("declaration", declaration_leaves(text, tokens)))
     return statement
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from wjoin.grammar import syntax
+from wjoin.grammar import statement_kinds, syntax
 from wjoin.grammar.clauses import SyntaxSlip, read_declaration
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.nesting import QUERY_WORDS, Code, pair, refuse_unclosed
@@ -18,7 +18,7 @@ _OTHER_MODES = frozenset({"EXTENDED", "CODEGEN", "LOGICAL"})
 
 def parse_script(
     text: str, source_name: str = "<sql>", streams: frozenset[str] = frozenset()
-) -> tuple[syntax.Statement, ...]:
+) -> tuple[statement_kinds.Statement, ...]:
     """Return the statements of ``text``, divided at semicolons.
 
     A statement with nothing of wjoin's in it is a SparkStatement, whatever it says. A join of ``streams``,
@@ -35,7 +35,7 @@ def parse_script(
         raise error.within(text, source_name) from None
 
 
-def parse_statement(text: str, streams: frozenset[str] = frozenset()) -> syntax.Statement:
+def parse_statement(text: str, streams: frozenset[str] = frozenset()) -> statement_kinds.Statement:
     """Return the one statement of ``text``; raises as parse_script does, and WJ606 for none or several."""
     statements = parse_script(text, streams=streams)
     if len(statements) == 1:
@@ -105,7 +105,7 @@ def _set_body(tokens: list[Token], place: int) -> int:
     return 0
 
 
-def begins_set(text: str) -> syntax.StatementSet | syntax.ExplainSet | None:
+def begins_set(text: str) -> statement_kinds.StatementSet | statement_kinds.ExplainSet | None:
     """Return a statement set of which only END is to come, None for all else.
 
     Raises WJoinError, placed in the text, where what there is of the set cannot be read.
@@ -117,7 +117,11 @@ def begins_set(text: str) -> syntax.StatementSet | syntax.ExplainSet | None:
     if not tokens or not _set_body(tokens, 0):
         return None
     first, *more = parse_script(f"{text}\n;END")
-    return first if isinstance(first, syntax.StatementSet | syntax.ExplainSet) and not more else None
+    return (
+        first
+        if isinstance(first, statement_kinds.StatementSet | statement_kinds.ExplainSet) and not more
+        else None
+    )
 
 
 def begins_script(tokens: list[Token], place: int) -> bool:
@@ -138,7 +142,7 @@ def _script_step(tokens: list[Token], place: int) -> int:
 # Statements ------------------------------------------------------------------
 
 
-def _statement(code: Code) -> syntax.Statement:
+def _statement(code: Code) -> statement_kinds.Statement:
     words = [token.word for token in code.tokens[:12]]
     if _is_declaration(code, words):
         return _declaration(code)
@@ -155,7 +159,7 @@ def _statement(code: Code) -> syntax.Statement:
         return _insert(code, inserts[0])
     blocks = find_blocks(code)
     if not blocks:
-        return syntax.SparkStatement(span=_whole(code))
+        return statement_kinds.SparkStatement(span=_whole(code))
     if begins_script(code.tokens, 0):
         raise WJoinError(
             "WJ105",
@@ -179,7 +183,7 @@ def _statement(code: Code) -> syntax.Statement:
             span=code.tokens[inserts[-1] if inserts else 0].span,
             help="write INSERT INTO target SELECT …, one statement for each target",
         )
-    return syntax.Query(blocks, span=_whole(code))
+    return statement_kinds.Query(blocks, span=_whole(code))
 
 
 def _kept_as_text(words: list[str]) -> str:
@@ -228,7 +232,7 @@ def _is_declaration(code: Code, words: list[str]) -> bool:
     return words[:2] in (["ALTER", "STREAM"], ["ALTER", "SINK"])
 
 
-def _declaration(code: Code) -> syntax.Statement:
+def _declaration(code: Code) -> statement_kinds.Statement:
     refuse_unclosed(code)
     if [code.tokens[0].word, code.tokens[1].word] == ["ALTER", "SINK"]:
         raise WJoinError(
@@ -243,15 +247,15 @@ def _declaration(code: Code) -> syntax.Statement:
         raise explain(slip, "declaration") from None
 
 
-def _execute_immediate(code: Code) -> syntax.ExecuteImmediate:
+def _execute_immediate(code: Code) -> statement_kinds.ExecuteImmediate:
     ends = (place for place in code.level(2, len(code.tokens)) if code.word(place) in ("INTO", "USING"))
     end = next(ends, len(code.tokens))
-    return syntax.ExecuteImmediate(code.span(2, end), end < len(code.tokens), span=_whole(code))
+    return statement_kinds.ExecuteImmediate(code.span(2, end), end < len(code.tokens), span=_whole(code))
 
 
-def _explain(code: Code) -> syntax.Statement:
+def _explain(code: Code) -> statement_kinds.Statement:
     if code.word(1) == "DELAY" and len(code.tokens) == 3 and is_name(code.tokens[2]):
-        return syntax.ExplainDelay(identifier(code.tokens[2]), span=_whole(code))
+        return statement_kinds.ExplainDelay(identifier(code.tokens[2]), span=_whole(code))
     mode = code.word(1) if code.word(1) in _EXPLAIN_MODES | _OTHER_MODES else ""
     start = 2 if mode else 1
     meant, start = _meant_rows(code, start) if mode == "MATCH" else ((), start)
@@ -260,30 +264,32 @@ def _explain(code: Code) -> syntax.Statement:
             message, remedy = "EXPLAIN MATCH explains one statement", "explain one INSERT INTO of the set"
             raise WJoinError("WJ503", message, span=code.tokens[1].span, help=remedy)
         body = _statement_set(code, start)
-        return syntax.ExplainSet(mode, body, span=_whole(code))
+        return statement_kinds.ExplainSet(mode, body, span=_whole(code))
     blocks = find_blocks(code, start)
     # Whether one without a window clause is a window join is told where its streams are known.
     if not blocks and mode != "MATCH":
-        return syntax.SparkStatement(span=_whole(code))
+        return statement_kinds.SparkStatement(span=_whole(code))
     if mode in _OTHER_MODES:
         message = f"EXPLAIN {mode} is not available for a window join"
         raise WJoinError("WJ503", message, span=code.tokens[1].span)
     inserts = _inserts(code, start)
     if _is_one_into(code, inserts):
         inserted = _insert(code, inserts[0], start)
-        if isinstance(inserted, syntax.InsertInto) and isinstance(inserted.body, syntax.Query):
-            return syntax.Explain(mode, inserted.body, inserted.target, meant, span=_whole(code))
+        if isinstance(inserted, statement_kinds.InsertInto) and isinstance(
+            inserted.body, statement_kinds.Query
+        ):
+            return statement_kinds.Explain(mode, inserted.body, inserted.target, meant, span=_whole(code))
     if code.word(start) not in QUERY_WORDS and code.mark(start) != "(":
         # EXPLAIN CREATE VIEW v AS SELECT … explains the query.
         levels = code.level(start, len(code.tokens))
         start = next((place for place in levels if code.first_word(place) in QUERY_WORDS), start)
-    query = syntax.Query(blocks, span=code.span(start, len(code.tokens)))
-    return syntax.Explain(mode, query, meant=meant, span=_whole(code))
+    query = statement_kinds.Query(blocks, span=code.span(start, len(code.tokens)))
+    return statement_kinds.Explain(mode, query, meant=meant, span=_whole(code))
 
 
-def _meant_rows(code: Code, place: int) -> tuple[tuple[syntax.MeantRows, ...], int]:
+def _meant_rows(code: Code, place: int) -> tuple[tuple[statement_kinds.MeantRows, ...], int]:
     """Return the rows that EXPLAIN MATCH means, which stand at a place, and the place after them."""
-    found: list[syntax.MeantRows] = []
+    found: list[statement_kinds.MeantRows] = []
     while place < len(code.tokens) and is_name(code.tokens[place]) and code.mark(place + 1) == "(":
         name, closing = identifier(code.tokens[place]), code.partner[place + 1]
         if closing < 0:
@@ -291,7 +297,7 @@ def _meant_rows(code: Code, place: int) -> tuple[tuple[syntax.MeantRows, ...], i
         if any(name.matches(each.stream.name) for each in found):
             message, remedy = f"EXPLAIN MATCH names {name.name} twice", "join its conditions with AND"
             raise WJoinError("WJ503", message, span=name.span, help=remedy)
-        found.append(syntax.MeantRows(name, code.span(place + 2, closing)))
+        found.append(statement_kinds.MeantRows(name, code.span(place + 2, closing)))
         place = closing + 1
         if code.mark(place) != ",":
             break
@@ -299,7 +305,7 @@ def _meant_rows(code: Code, place: int) -> tuple[tuple[syntax.MeantRows, ...], i
     return tuple(found), place
 
 
-def _statement_set(code: Code, start: int) -> syntax.StatementSet:
+def _statement_set(code: Code, start: int) -> statement_kinds.StatementSet:
     """Return the statement set of which STATEMENT SET stands at ``start``, or behind the word there."""
     body = _set_body(code.tokens, 0)
     last = len(code.tokens) - 1
@@ -313,7 +319,7 @@ def _statement_set(code: Code, start: int) -> syntax.StatementSet:
     inserts = []
     for tokens in _divide(code.tokens[body:last]):
         found = _statement(pair(code.text, tokens, code.streams))
-        if not isinstance(found, syntax.InsertInto):
+        if not isinstance(found, statement_kinds.InsertInto):
             message = "a statement set holds only INSERT INTO statements"
             raise WJoinError("WJ106", message, span=found.span, help="run the others by themselves")
         inserts.append(found)
@@ -325,21 +331,21 @@ def _statement_set(code: Code, start: int) -> syntax.StatementSet:
     named = begin - 1 > next(place for place in range(body) if code.word(place) == "STATEMENT") + 1
     name = identifier(code.tokens[begin - 1]) if named else None
     span = code.span(start, len(code.tokens))
-    return syntax.StatementSet(name, tuple(inserts), failure == _ON_FAILURE[1], span=span)
+    return statement_kinds.StatementSet(name, tuple(inserts), failure == _ON_FAILURE[1], span=span)
 
 
-def _alter_set(code: Code) -> syntax.AlterSet:
+def _alter_set(code: Code) -> statement_kinds.AlterSet:
     """Return a change of a statement set: ALTER STATEMENT SET, a name, and ADD or DROP."""
     tokens, what = code.tokens, code.word(4)
     if len(tokens) > 5 and is_name(tokens[3]):
         name = identifier(tokens[3])
         if what == "DROP" and len(tokens) == 6 and is_name(tokens[5]):
-            return syntax.AlterSet(name, dropped=identifier(tokens[5]), span=_whole(code))
+            return statement_kinds.AlterSet(name, dropped=identifier(tokens[5]), span=_whole(code))
         if what == "ADD":
             history = [token.word for token in tokens[-2:]] == ["WITH", "HISTORY"]
             added = _statement(pair(code.text, tokens[5 : len(tokens) - 2 * history], code.streams))
-            if isinstance(added, syntax.InsertInto):
-                return syntax.AlterSet(name, added=added, history=history, span=_whole(code))
+            if isinstance(added, statement_kinds.InsertInto):
+                return statement_kinds.AlterSet(name, added=added, history=history, span=_whole(code))
     raise WJoinError(
         "WJ106",
         "this change of a statement set cannot be read",
@@ -348,7 +354,7 @@ def _alter_set(code: Code) -> syntax.AlterSet:
     )
 
 
-def _insert(code: Code, place: int, start: int = 0) -> syntax.Statement:
+def _insert(code: Code, place: int, start: int = 0) -> statement_kinds.Statement:
     """Return the INSERT INTO at a place, before which the first part of its query may stand."""
     target, body = _target(code, place)
     columns, body = _insert_columns(code, body)
@@ -356,15 +362,15 @@ def _insert(code: Code, place: int, start: int = 0) -> syntax.Statement:
     begins_query = code.first_word(body) in QUERY_WORDS and target
     if begins_query:
         span = code.span(body if place == start else start, len(code.tokens))
-        left_out = syntax.NOTHING if place == start else code.span(place, body)
+        left_out = statement_kinds.NOTHING if place == start else code.span(place, body)
         query = (
-            syntax.Query(blocks, span=span, left_out=left_out)
+            statement_kinds.Query(blocks, span=span, left_out=left_out)
             if blocks
-            else syntax.SparkStatement(span=span, left_out=left_out)
+            else statement_kinds.SparkStatement(span=span, left_out=left_out)
         )
-        return syntax.InsertInto(target, query, span=_whole(code), columns=columns)
+        return statement_kinds.InsertInto(target, query, span=_whole(code), columns=columns)
     if not blocks:
-        return syntax.SparkStatement(span=_whole(code))
+        return statement_kinds.SparkStatement(span=_whole(code))
     marked = code.tokens[min(body, len(code.tokens) - 1)].span
     remedy = "write INSERT INTO target SELECT …, or INSERT INTO target (x, y) SELECT …"
     message = f"{code.mark(body)} is not supported in an INSERT of a window join"
@@ -402,14 +408,16 @@ def _view_name(words: list[str]) -> int:
     return 0
 
 
-def _create_view(code: Code, name: int, blocks: tuple[syntax.SelectBlock, ...]) -> syntax.CreateView:
+def _create_view(code: Code, name: int, blocks: tuple[syntax.SelectBlock, ...]) -> statement_kinds.CreateView:
     if code.word(1) == "GLOBAL" or code.word(3) == "GLOBAL":
         span = code.tokens[1 if code.word(1) == "GLOBAL" else 3].span
         remedy = "leave GLOBAL out: the view exists only in its session"
         raise WJoinError("WJ106", "a view of a window join cannot be global", span=span, help=remedy)
     if name < len(code.tokens) and is_name(code.tokens[name]) and code.word(name + 1) == "AS":
-        body = syntax.Query(blocks, span=code.span(name + 2, len(code.tokens)))
-        return syntax.CreateView(identifier(code.tokens[name]), code.word(1) == "OR", body, span=_whole(code))
+        body = statement_kinds.Query(blocks, span=code.span(name + 2, len(code.tokens)))
+        return statement_kinds.CreateView(
+            identifier(code.tokens[name]), code.word(1) == "OR", body, span=_whole(code)
+        )
     query = next(place for place in range(name, len(code.tokens)) if code.word(place) in QUERY_WORDS)
     raise WJoinError(
         "WJ106",

@@ -2,7 +2,7 @@
 
 import re
 
-from wjoin.grammar import syntax
+from wjoin.grammar import statement_kinds, syntax
 from wjoin.grammar.clauses import keywords, split_columns
 from wjoin.grammar.durations import spell
 
@@ -47,10 +47,10 @@ def print_watermark(watermark: syntax.Watermark) -> str:
     return f"WATERMARK {print_name(watermark.column.name)}{delay}"
 
 
-def print_declaration(statement: syntax.CreateStream | syntax.CreateSink) -> str:
+def print_declaration(statement: statement_kinds.CreateStream | statement_kinds.CreateSink) -> str:
     """Return a declaration as a statement."""
     match statement:
-        case syntax.CreateStream():
+        case statement_kinds.CreateStream():
             columns = _columns(statement)
             mark = "" if statement.watermark is None else f" {print_watermark(statement.watermark)}"
             once = f" DROP DUPLICATES ON ({_names(statement.unique)})" if statement.unique else ""
@@ -63,7 +63,7 @@ def print_declaration(statement: syntax.CreateStream | syntax.CreateSink) -> str
             home = "" if statement.home is None else f" HOME BY {print_name(statement.home.name)}"
             source = f"{_source(statement)}{_format(statement)}"
             return f"{_head('STREAM', statement)}{columns}{source}{mark}{idle}{once}{late}{home}"
-        case syntax.CreateSink():
+        case statement_kinds.CreateSink():
             folders = statement.partitioned_by
             partitioned = f" PARTITIONED BY ({_names(folders)})" if folders else ""
             key = "" if statement.key is None else f" KEY ({print_name(statement.key.name)})"
@@ -71,13 +71,13 @@ def print_declaration(statement: syntax.CreateStream | syntax.CreateSink) -> str
             return f"{_head('SINK', statement)}{source}{_times(statement)}"
 
 
-def _head(noun: str, statement: syntax.CreateStream | syntax.CreateSink) -> str:
+def _head(noun: str, statement: statement_kinds.CreateStream | statement_kinds.CreateSink) -> str:
     replaced = "OR REPLACE " if statement.or_replace else ""
     guarded = "IF NOT EXISTS " if statement.if_not_exists else ""
     return f"CREATE {replaced}{noun} {guarded}{print_name(statement.name.name)}"
 
 
-def _columns(statement: syntax.CreateStream) -> str:
+def _columns(statement: statement_kinds.CreateStream) -> str:
     """Return the column list; each computed column stands in its place among the others."""
     listed = [] if statement.columns is None else split_columns(statement.columns)
     for column in statement.computed:
@@ -85,15 +85,15 @@ def _columns(statement: syntax.CreateStream) -> str:
     return f" ({', '.join(listed)})" if listed else ""
 
 
-def _source(statement: syntax.CreateStream | syntax.CreateSink) -> str:
-    site = statement.site if isinstance(statement, syntax.CreateStream) else None
+def _source(statement: statement_kinds.CreateStream | statement_kinds.CreateSink) -> str:
+    site = statement.site if isinstance(statement, statement_kinds.CreateStream) else None
     origin = _site(site) if site is not None else _provider(statement.provider.name)
     pairs = [f"{print_string(key)} {print_string(value)}" for key, value in statement.options]
     pairs += [f"{print_string(key)} {_composed(value)}" for key, value in statement.composed]
     return f" {origin}" + (f" OPTIONS ({', '.join(pairs)})" if pairs else "")
 
 
-def _composed(value: syntax.Composed) -> str:
+def _composed(value: statement_kinds.Composed) -> str:
     return " || ".join(
         print_string(part) if isinstance(part, str) else f":{part.name}" for part in value.parts
     )
@@ -103,19 +103,19 @@ def _provider(name: str) -> str:
     return f"USING {'.'.join(map(print_name, name.split('.')))}"
 
 
-def _site(site: syntax.AtSite) -> str:
+def _site(site: statement_kinds.AtSite) -> str:
     addresses = [*map(print_string, site.addresses), *(f":{each.name}" for each in site.given)]
     listed = ", ".join(addresses)
     where = f"AT SITE {listed}" if len(addresses) == 1 else f"AT SITES ({listed})"
     return where if site.stream is None else f"{where} STREAM {print_name(site.stream.name)}"
 
 
-def _format(statement: syntax.CreateStream | syntax.CreateSink) -> str:
+def _format(statement: statement_kinds.CreateStream | statement_kinds.CreateSink) -> str:
     written = statement.record_format
     return "" if written is None else f" FORMAT {written.name.upper()}"
 
 
-def _times(sink: syntax.CreateSink) -> str:
+def _times(sink: statement_kinds.CreateSink) -> str:
     """Return how long a sink keeps its results, and how often it commits them."""
     kept = every = ""
     if sink.retain is not None:

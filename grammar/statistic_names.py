@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
-from wjoin.grammar.syntax import Identifier, StatisticEntry
+from wjoin.grammar.statement_kinds import StatisticEntry
+from wjoin.grammar.syntax import Identifier
 
 
 class _Statistic(NamedTuple):

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from wjoin.grammar.plain import typed
-from wjoin.grammar.syntax import ROW_NUMBER
+from wjoin.grammar.statement_kinds import ROW_NUMBER
 from wjoin.sites.failures import SiteError
 
 ROW = ROW_NUMBER

@@ -25,7 +25,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.nesting import QUERY_WORDS
 from wjoin.grammar.parser import begins_set, parse_script
 from wjoin.grammar.plurals import counted
-from wjoin.grammar.syntax import (
+from wjoin.grammar.statement_kinds import (
     AlterSet,
     CreateSink,
     CreateStream,

@@ -15,7 +15,7 @@ from wjoin.commands.spark_start import LOG_TO_TERMINAL, embedded, stopping
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script
 from wjoin.grammar.plurals import counted
-from wjoin.grammar.syntax import (
+from wjoin.grammar.statement_kinds import (
     AlterSet,
     CreateView,
     Explain,

@@ -13,8 +13,7 @@ from wjoin.checkpoints.repartition import Repartitioned, repartition
 from wjoin.context import Context
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script, parse_statement
-from wjoin.grammar.suggestions import suggestion
-from wjoin.grammar.syntax import (
+from wjoin.grammar.statement_kinds import (
     AlterSet,
     ExecuteImmediate,
     InsertInto,
@@ -22,6 +21,7 @@ from wjoin.grammar.syntax import (
     Statement,
     StatementSet,
 )
+from wjoin.grammar.suggestions import suggestion
 from wjoin.grammar.tokens import scan
 from wjoin.joins.recognised import recognised
 from wjoin.measured.followed import settle, unfollow

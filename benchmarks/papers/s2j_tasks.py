@@ -21,7 +21,7 @@ from tests.kit.planned import block_of, plan_over, stream_of
 from wjoin.executor.counts import Counts
 from wjoin.executor.windows import wanted
 from wjoin.grammar.parser import parse_statement
-from wjoin.grammar.syntax import Query
+from wjoin.grammar.statement_kinds import Query
 from wjoin.parts.kernels.runs import int64_view
 from wjoin.planner.cost.constants import Constants
 from wjoin.planner.cost.model import RUNS

@@ -25,7 +25,7 @@ from wjoin.executor.sites.likely import Chooser, Likely, LikelyRows, Reached
 from wjoin.executor.sites.site_errors import as_declared, told
 from wjoin.executor.sites.stream import numbered
 from wjoin.grammar.errors import WJoinError
-from wjoin.grammar.syntax import SITE_FORMAT
+from wjoin.grammar.statement_kinds import SITE_FORMAT
 from wjoin.parts.kernels.runs import int64_view
 from wjoin.planner.plan.physical import Shipping
 from wjoin.sites.protocol import ROW, SiteAddress, StreamFacts

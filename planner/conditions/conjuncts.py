@@ -11,7 +11,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.join_kinds import JoinKind
 from wjoin.grammar.join_tree import JoinTree
 from wjoin.grammar.spans import Span
-from wjoin.grammar.syntax import NOTHING
+from wjoin.grammar.statement_kinds import NOTHING
 from wjoin.grammar.tokens import Token, scan_piece
 from wjoin.planner.catalog import WHOLE
 from wjoin.planner.conditions.column_bands import ColumnBand, column_band

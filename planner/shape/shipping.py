@@ -7,7 +7,7 @@ is asked for where a result has one.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from wjoin.grammar.syntax import ROW_NUMBER
+from wjoin.grammar.statement_kinds import ROW_NUMBER
 from wjoin.grammar.tokens import names_in
 from wjoin.planner.catalog import Relation
 from wjoin.planner.plan.block_columns import quoted, stored_column

@@ -18,7 +18,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 import wjoin
 from wjoin.grammar.parser import parse_statement
-from wjoin.grammar.syntax import CreateStream
+from wjoin.grammar.statement_kinds import CreateStream
 from wjoin.progress import read
 from wjoin.sources.record_formats import read_records
 

@@ -1,6 +1,6 @@
 """The kinds of statements that the grammar knows."""
 
-from wjoin.grammar.syntax import Statement
+from wjoin.grammar.statement_kinds import Statement
 
 
 def kinds_of_statements(of: type[Statement] = Statement) -> set[type[Statement]]:

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from wjoin.grammar.parser import parse_script
-from wjoin.grammar.syntax import Query
+from wjoin.grammar.statement_kinds import Query
 from wjoin.planner.catalog import Column, Delay, Estimate, Origin, Relation
 from wjoin.planner.choose.layouts import UNKNOWN, LayoutRule
 from wjoin.planner.cost.model import CostSettings

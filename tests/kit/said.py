@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from tests.kit.planned import ColumnTypes
 from wjoin.grammar.parser import parse_statement
-from wjoin.grammar.syntax import CreateStream, Query
+from wjoin.grammar.statement_kinds import CreateStream, Query
 from wjoin.planner.catalog import Column, Delay, Relation
 from wjoin.planner.planning import PlannedSelect, plan_select
 from wjoin.planner.request import Request

@@ -20,7 +20,7 @@ from types import FrameType
 from tests.parse.corpus import corpus
 from tests.parse.printed import print_condition
 from tests.plans.catalogue import PREDICATES, RELATIONS, FakeTypes
-from wjoin.grammar import syntax
+from wjoin.grammar import statement_kinds, syntax
 from wjoin.grammar.errors import WJoinError, catalogue
 from wjoin.grammar.parser import parse_script, unended
 from wjoin.grammar.tokens import Kind, scan, unquoted
@@ -111,11 +111,13 @@ def _has_join(text: str) -> bool:
         statements = parse_script(text)
     except WJoinError:
         return False
-    return any(isinstance(_body(each), syntax.Query) for each in statements)
+    return any(isinstance(_body(each), statement_kinds.Query) for each in statements)
 
 
-def _body(statement: syntax.Statement) -> syntax.Statement:
-    while isinstance(statement, syntax.InsertInto | syntax.CreateView | syntax.Explain):
+def _body(statement: statement_kinds.Statement) -> statement_kinds.Statement:
+    while isinstance(
+        statement, statement_kinds.InsertInto | statement_kinds.CreateView | statement_kinds.Explain
+    ):
         statement = statement.body
     return statement
 
@@ -257,12 +259,12 @@ def check(text: str, seed: int = 0) -> str:
 _DECLARED = {name: {"ts": Delay(1)} for name in ("camera1", "camera2", "orders", "visits", "a", "b", "t")}
 
 
-def _planned(text: str, statement: syntax.Statement, seed: int) -> str:
+def _planned(text: str, statement: statement_kinds.Statement, seed: int) -> str:
     statement = _body(statement)
-    if not isinstance(statement, syntax.Query):
+    if not isinstance(statement, statement_kinds.Query):
         query_delays(statement.span.of(text), _DECLARED, lambda name: name.startswith("s"))
         joined_streams(statement.span.of(text), _DECLARED)
-        return "Spark's own" if isinstance(statement, syntax.SparkStatement) else "declared"
+        return "Spark's own" if isinstance(statement, statement_kinds.SparkStatement) else "declared"
     piece = " " * statement.span.start + statement.span.of(text)
     blocks: Sequence[syntax.SelectBlock] = statement.blocks
     number = 0
@@ -290,7 +292,7 @@ def _planned(text: str, statement: syntax.Statement, seed: int) -> str:
             piece = apply_edits(piece, planned.edits)
             number += 1
             again = parse_script(piece)[0]
-            blocks = again.blocks if isinstance(again, syntax.Query) else ()
+            blocks = again.blocks if isinstance(again, statement_kinds.Query) else ()
     except WJoinError as error:
         return _told(error, piece)
     return "planned"

@@ -1,26 +1,26 @@
 """Clauses and statements back to text, for tests: reading what is printed gives the same nodes."""
 
-from wjoin.grammar import syntax
+from wjoin.grammar import statement_kinds, syntax
 from wjoin.grammar.printer import print_declaration, print_duration, print_name, print_string
 
 Declaration = (
-    syntax.CreateStream
-    | syntax.CreateSink
-    | syntax.DropStream
-    | syntax.DescribeStream
-    | syntax.ShowStreams
-    | syntax.ShowCreateStream
-    | syntax.ShowSinks
-    | syntax.ShowPredicates
-    | syntax.ShowQueries
-    | syntax.DescribeQuery
-    | syntax.StopQuery
-    | syntax.DescribeSink
-    | syntax.DropSink
-    | syntax.ShowCreateSink
-    | syntax.AlterStream
-    | syntax.AnalyzeStream
-    | syntax.SetOption
+    statement_kinds.CreateStream
+    | statement_kinds.CreateSink
+    | statement_kinds.DropStream
+    | statement_kinds.DescribeStream
+    | statement_kinds.ShowStreams
+    | statement_kinds.ShowCreateStream
+    | statement_kinds.ShowSinks
+    | statement_kinds.ShowPredicates
+    | statement_kinds.ShowQueries
+    | statement_kinds.DescribeQuery
+    | statement_kinds.StopQuery
+    | statement_kinds.DescribeSink
+    | statement_kinds.DropSink
+    | statement_kinds.ShowCreateSink
+    | statement_kinds.AlterStream
+    | statement_kinds.AnalyzeStream
+    | statement_kinds.SetOption
 )
 
 
@@ -68,45 +68,45 @@ def _listed(names: tuple[syntax.Identifier, ...]) -> str:
 def print_statement(statement: Declaration) -> str:
     """Return a declaration as a statement."""
     match statement:
-        case syntax.CreateStream() | syntax.CreateSink():
+        case statement_kinds.CreateStream() | statement_kinds.CreateSink():
             return print_declaration(statement)
-        case syntax.DropStream(if_exists, name):
+        case statement_kinds.DropStream(if_exists, name):
             return f"DROP STREAM {'IF EXISTS ' if if_exists else ''}{print_name(name.name)}"
-        case syntax.DescribeStream(name):
+        case statement_kinds.DescribeStream(name):
             return f"DESCRIBE STREAM {print_name(name.name)}"
-        case syntax.ShowStreams():
+        case statement_kinds.ShowStreams():
             return "SHOW STREAMS"
-        case syntax.ShowCreateStream(name):
+        case statement_kinds.ShowCreateStream(name):
             return f"SHOW CREATE STREAM {print_name(name.name)}"
-        case syntax.ShowSinks():
+        case statement_kinds.ShowSinks():
             return "SHOW SINKS"
-        case syntax.ShowPredicates():
+        case statement_kinds.ShowPredicates():
             return "SHOW PREDICATES"
-        case syntax.ShowQueries():
+        case statement_kinds.ShowQueries():
             return "SHOW QUERIES"
-        case syntax.DescribeQuery(name):
+        case statement_kinds.DescribeQuery(name):
             return f"DESCRIBE QUERY {print_name(name.name)}"
-        case syntax.StopQuery(name):
+        case statement_kinds.StopQuery(name):
             return f"STOP QUERY {print_name(name.name)}"
-        case syntax.DescribeSink(name):
+        case statement_kinds.DescribeSink(name):
             return f"DESCRIBE SINK {print_name(name.name)}"
-        case syntax.DropSink(if_exists, name):
+        case statement_kinds.DropSink(if_exists, name):
             return f"DROP SINK {'IF EXISTS ' if if_exists else ''}{print_name(name.name)}"
-        case syntax.ShowCreateSink(name):
+        case statement_kinds.ShowCreateSink(name):
             return f"SHOW CREATE SINK {print_name(name.name)}"
-        case syntax.AlterStream(name, None):
+        case statement_kinds.AlterStream(name, None):
             return f"ALTER STREAM {print_name(name.name)} RESET STATISTICS"
-        case syntax.AlterStream(name, statistics):
+        case statement_kinds.AlterStream(name, statistics):
             entries = ", ".join(map(print_statistic, statistics or ()))
             return f"ALTER STREAM {print_name(name.name)} SET STATISTICS ({entries})"
-        case syntax.AnalyzeStream(name, sample):
+        case statement_kinds.AnalyzeStream(name, sample):
             rows = "" if sample is None else f" SAMPLE {sample} ROWS"
             return f"ANALYZE STREAM {print_name(name.name)}{rows}"
-        case syntax.SetOption(key, value):
+        case statement_kinds.SetOption(key, value):
             return f"SET {key} = {print_string(value)}"
 
 
-def print_statistic(entry: syntax.StatisticEntry) -> str:
+def print_statistic(entry: statement_kinds.StatisticEntry) -> str:
     """Return a statistic as ALTER STREAM takes it."""
     key = ".".join((entry.name, *(print_name(part.name) for part in entry.column)))
     value = entry.value

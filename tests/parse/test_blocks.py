@@ -2,7 +2,7 @@
 
 import pytest
 
-from wjoin.grammar import syntax
+from wjoin.grammar import statement_kinds, syntax
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.join_kinds import JoinKind
 from wjoin.grammar.parser import parse_script, parse_statement
@@ -11,7 +11,7 @@ from wjoin.grammar.spans import Span
 
 def blocks(text: str) -> tuple[syntax.SelectBlock, ...]:
     statement = parse_statement(text)
-    assert isinstance(statement, syntax.Query), statement
+    assert isinstance(statement, statement_kinds.Query), statement
     return statement.blocks
 
 
@@ -396,7 +396,7 @@ def test_blocks_inside_an_exists() -> None:
     ],
 )
 def test_exists_of_spark(where: str) -> None:
-    assert isinstance(parse_statement(f"SELECT * FROM a A WHERE {where}"), syntax.SparkStatement)
+    assert isinstance(parse_statement(f"SELECT * FROM a A WHERE {where}"), statement_kinds.SparkStatement)
 
 
 def test_exists_with_a_join_of_its_own() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from wjoin.grammar import syntax
+from wjoin.grammar import statement_kinds, syntax
 from wjoin.grammar.durations import spell
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_statement
@@ -15,7 +15,7 @@ DAY = 24 * HOUR
 
 def bounds(low: str, high: str = ":u") -> syntax.WindowBetween:
     statement = parse_statement(f"SELECT * FROM A, B WINDOW (A, B) BETWEEN {low} AND {high}")
-    assert isinstance(statement, syntax.Query)
+    assert isinstance(statement, statement_kinds.Query)
     window = statement.blocks[0].window
     assert isinstance(window, syntax.WindowBetween)
     return window

@@ -2,7 +2,7 @@
 
 import pytest
 
-from wjoin.grammar import syntax
+from wjoin.grammar import statement_kinds
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_statement
 
@@ -10,7 +10,7 @@ from wjoin.grammar.parser import parse_statement
 def hints(comment: str) -> tuple[list[tuple[str, tuple[str, ...]]], str]:
     text = f"SELECT {comment} x FROM A, B WINDOW = 5"
     statement = parse_statement(text)
-    assert isinstance(statement, syntax.Query)
+    assert isinstance(statement, statement_kinds.Query)
     found = statement.blocks[0].hints
     left = text
     for hint in reversed(found):

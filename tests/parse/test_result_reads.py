@@ -2,7 +2,7 @@
 
 import pytest
 
-from wjoin.grammar import syntax
+from wjoin.grammar import statement_kinds, syntax
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_statement
 from wjoin.grammar.printer import print_declaration
@@ -76,7 +76,7 @@ def test_commit_times_that_cannot_be_read(clause: str) -> None:
 def test_a_relation_of_a_window_join_may_be_a_snapshot() -> None:
     text = f"SELECT * FROM s A, out AS OF {T1} AS B, out FOR COMMIT TIME BETWEEN :a AND :b C WINDOW = 1 DAY"
     query = parse_statement(text)
-    assert isinstance(query, syntax.Query)
+    assert isinstance(query, statement_kinds.Query)
     items = query.blocks[0].items
     assert [each.relation.of(text) for each in items] == [
         "s",
@@ -90,7 +90,7 @@ def test_the_times_of_a_sink() -> None:
     sink = parse_statement(
         "CREATE SINK s USING parquet RETAIN 1 DAY GRACE '2 hours' COMMIT EVERY 10 SECONDS OPTIONS (path 'x')"
     )
-    assert isinstance(sink, syntax.CreateSink) and sink.retain is not None
+    assert isinstance(sink, statement_kinds.CreateSink) and sink.retain is not None
     times = sink.retain.time, sink.retain.grace, sink.commit_every
     assert [each.microseconds for each in times if isinstance(each, syntax.TimeDuration)] == [
         86_400_000_000,
@@ -104,7 +104,7 @@ def test_what_commits_the_results_of_a_sink() -> None:
     sink = parse_statement(
         f"CREATE SINK s USING parquet COMMIT WHEN `my orders` ( {condition} ) OPTIONS (path 'x')"
     )
-    assert isinstance(sink, syntax.CreateSink) and sink.commit_when is not None
+    assert isinstance(sink, statement_kinds.CreateSink) and sink.commit_when is not None
     assert (sink.commit_when.stream.name, sink.commit_when.condition) == ("my orders", condition)
     assert parse_statement(print_declaration(sink)) == sink
 

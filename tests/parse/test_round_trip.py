@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.parse.printed import Declaration, print_condition, print_statement
-from wjoin.grammar import syntax
+from wjoin.grammar import statement_kinds, syntax
 from wjoin.grammar.clauses import split_columns
 from wjoin.grammar.parser import parse_statement
 from wjoin.grammar.spans import Span
@@ -102,7 +102,7 @@ SHAPES = st.sampled_from(
 def test_window_clause(shape: str, condition: syntax.WindowCondition) -> None:
     text = print_condition(condition)
     statement = parse_statement(shape.replace("{}", text))
-    assert isinstance(statement, syntax.Query)
+    assert isinstance(statement, statement_kinds.Query)
     (block,) = statement.blocks
     assert block.window == condition
     assert block.window_span.of(shape.replace("{}", text)) == text
@@ -128,21 +128,21 @@ EXPRESSIONS = st.sampled_from(
 
 
 @st.composite
-def computed(draw: st.DrawFn, most: int) -> tuple[syntax.ComputedColumn, ...]:
+def computed(draw: st.DrawFn, most: int) -> tuple[statement_kinds.ComputedColumn, ...]:
     """Up to three computed columns among ``most`` others."""
     number = draw(st.integers(0 if most else 1, 3))
     places = st.lists(st.integers(0, most + number - 1), min_size=number, max_size=number, unique=True)
     return tuple(
-        syntax.ComputedColumn(draw(NAMES), draw(EXPRESSIONS), place, span=ANY, expression_span=ANY)
+        statement_kinds.ComputedColumn(draw(NAMES), draw(EXPRESSIONS), place, span=ANY, expression_span=ANY)
         for place in sorted(draw(places))
     )
 
 
 @st.composite
-def create_streams(draw: st.DrawFn) -> syntax.CreateStream:
+def create_streams(draw: st.DrawFn) -> statement_kinds.CreateStream:
     columns = draw(st.one_of(st.none(), COLUMNS))
     listed = [] if columns is None else split_columns(columns)
-    return syntax.CreateStream(
+    return statement_kinds.CreateStream(
         draw(NAMES),
         draw(st.booleans()),
         draw(st.booleans()),
@@ -174,11 +174,11 @@ def statistics(
     name: str,
     values: st.SearchStrategy[float] | st.SearchStrategy[syntax.Duration],
     columns: st.SearchStrategy[tuple[syntax.Identifier, ...]] = NO_COLUMN,
-) -> st.SearchStrategy[syntax.StatisticEntry]:
-    return st.builds(syntax.StatisticEntry, st.just(name), columns, values, span=st.just(ANY))
+) -> st.SearchStrategy[statement_kinds.StatisticEntry]:
+    return st.builds(statement_kinds.StatisticEntry, st.just(name), columns, values, span=st.just(ANY))
 
 
-def _key(entry: syntax.StatisticEntry) -> tuple[str, ...]:
+def _key(entry: statement_kinds.StatisticEntry) -> tuple[str, ...]:
     return entry.name, *(part.name.lower() for part in entry.column)
 
 
@@ -199,7 +199,7 @@ VALUES = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 DECLARATIONS = st.one_of(
     create_streams(),
     st.builds(
-        syntax.CreateSink,
+        statement_kinds.CreateSink,
         NAMES,
         st.booleans(),
         st.booleans(),
@@ -209,23 +209,23 @@ DECLARATIONS = st.one_of(
         span=st.just(ANY),
         record_format=FORMATS,
         key=st.one_of(st.none(), NAMES),
-        retain=st.none() | st.builds(syntax.Retain, TIMES, st.none() | TIMES, span=st.just(ANY)),
+        retain=st.none() | st.builds(statement_kinds.Retain, TIMES, st.none() | TIMES, span=st.just(ANY)),
         commit_every=st.none() | TIMES,
     ),
-    st.builds(syntax.ShowStreams, span=st.just(ANY)),
-    st.builds(syntax.DescribeStream, NAMES, span=st.just(ANY)),
-    st.builds(syntax.DropStream, st.booleans(), NAMES, span=st.just(ANY)),
-    st.builds(syntax.ShowCreateStream, NAMES, span=st.just(ANY)),
-    st.builds(syntax.ShowSinks, span=st.just(ANY)),
-    st.builds(syntax.ShowQueries, span=st.just(ANY)),
-    st.builds(syntax.DescribeQuery, NAMES, span=st.just(ANY)),
-    st.builds(syntax.StopQuery, NAMES, span=st.just(ANY)),
-    st.builds(syntax.DescribeSink, NAMES, span=st.just(ANY)),
-    st.builds(syntax.DropSink, st.booleans(), NAMES, span=st.just(ANY)),
-    st.builds(syntax.ShowCreateSink, NAMES, span=st.just(ANY)),
-    st.builds(syntax.AlterStream, NAMES, st.one_of(st.none(), STATISTICS), span=st.just(ANY)),
-    st.builds(syntax.AnalyzeStream, NAMES, st.none() | st.integers(1, 2**63 - 1), span=st.just(ANY)),
-    st.builds(syntax.SetOption, PLAIN.map("wjoin.{}".format), VALUES, span=st.just(ANY)),
+    st.builds(statement_kinds.ShowStreams, span=st.just(ANY)),
+    st.builds(statement_kinds.DescribeStream, NAMES, span=st.just(ANY)),
+    st.builds(statement_kinds.DropStream, st.booleans(), NAMES, span=st.just(ANY)),
+    st.builds(statement_kinds.ShowCreateStream, NAMES, span=st.just(ANY)),
+    st.builds(statement_kinds.ShowSinks, span=st.just(ANY)),
+    st.builds(statement_kinds.ShowQueries, span=st.just(ANY)),
+    st.builds(statement_kinds.DescribeQuery, NAMES, span=st.just(ANY)),
+    st.builds(statement_kinds.StopQuery, NAMES, span=st.just(ANY)),
+    st.builds(statement_kinds.DescribeSink, NAMES, span=st.just(ANY)),
+    st.builds(statement_kinds.DropSink, st.booleans(), NAMES, span=st.just(ANY)),
+    st.builds(statement_kinds.ShowCreateSink, NAMES, span=st.just(ANY)),
+    st.builds(statement_kinds.AlterStream, NAMES, st.one_of(st.none(), STATISTICS), span=st.just(ANY)),
+    st.builds(statement_kinds.AnalyzeStream, NAMES, st.none() | st.integers(1, 2**63 - 1), span=st.just(ANY)),
+    st.builds(statement_kinds.SetOption, PLAIN.map("wjoin.{}".format), VALUES, span=st.just(ANY)),
 )
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from wjoin.grammar import syntax
+from wjoin.grammar import statement_kinds
 from wjoin.grammar.parser import parse_script
 
 SPARK = [
@@ -76,7 +76,7 @@ SPARK = [
 @pytest.mark.parametrize("text", SPARK)
 def test_goes_to_spark_untouched(text: str) -> None:
     (statement,) = parse_script(text)
-    assert isinstance(statement, syntax.SparkStatement)
+    assert isinstance(statement, statement_kinds.SparkStatement)
     assert text.startswith(statement.span.of(text))
 
 
@@ -86,9 +86,9 @@ def test_goes_to_spark_untouched(text: str) -> None:
 def test_insert_without_window_clause(body: str) -> None:
     text = f"INSERT INTO TABLE cat.`d b`.t {body}"
     (statement,) = parse_script(text)
-    assert isinstance(statement, syntax.InsertInto)
+    assert isinstance(statement, statement_kinds.InsertInto)
     assert [part.name for part in statement.target] == ["cat", "d b", "t"]
-    assert isinstance(statement.body, syntax.SparkStatement)
+    assert isinstance(statement.body, statement_kinds.SparkStatement)
     assert statement.body.span.of(text) == body
     assert statement.span.of(text) == text
 
@@ -97,9 +97,9 @@ def test_insert_without_window_clause(body: str) -> None:
 def test_a_query_may_begin_before_its_insert(head: str) -> None:
     text = f"{head}INSERT INTO t (x)\nSELECT *"
     (statement,) = parse_script(text)
-    assert isinstance(statement, syntax.InsertInto)
+    assert isinstance(statement, statement_kinds.InsertInto)
     assert [part.name for part in statement.target + statement.columns] == ["t", "x"]
-    assert isinstance(statement.body, syntax.SparkStatement)
+    assert isinstance(statement.body, statement_kinds.SparkStatement)
     assert statement.body.written(text) == f"{head}{' ' * len('INSERT INTO t (x)')}\nSELECT *"
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from wjoin.grammar import syntax
+from wjoin.grammar import statement_kinds, syntax
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script, parse_statement
 from wjoin.grammar.printer import print_declaration
@@ -24,7 +24,12 @@ def test_script() -> None:
     """
     statements = parse_script(text)
     kinds = [type(statement) for statement in statements]
-    assert kinds == [syntax.CreateStream, syntax.SparkStatement, syntax.Query, syntax.SparkStatement]
+    assert kinds == [
+        statement_kinds.CreateStream,
+        statement_kinds.SparkStatement,
+        statement_kinds.Query,
+        statement_kinds.SparkStatement,
+    ]
     assert [statement.span.of(text) for statement in statements] == [
         "CREATE STREAM a USING parquet",
         "SET spark.x = ';'",
@@ -51,7 +56,7 @@ def test_create_stream() -> None:
     USING parquet OPTIONS (path 'data/camera1', maxFilesPerTrigger = 1, `a b` -2, a.b true, 'c d' "x" 'y')
     WATERMARK ts DELAY OF INTERVAL 5 SECONDS"""
     statement = parse_statement(text)
-    assert isinstance(statement, syntax.CreateStream)
+    assert isinstance(statement, statement_kinds.CreateStream)
     assert (statement.name.name, statement.provider.name) == ("camera1", "parquet")
     assert (statement.or_replace, statement.if_not_exists) == (True, False)
     assert statement.columns == (
@@ -75,7 +80,7 @@ def test_create_stream_in_flinks_words() -> None:
       WATERMARK FOR ts AS ts - INTERVAL 5 SECONDS)
     USING parquet OPTIONS (path 'data/camera2')"""
     statement = parse_statement(text)
-    assert isinstance(statement, syntax.CreateStream)
+    assert isinstance(statement, statement_kinds.CreateStream)
     assert (statement.or_replace, statement.if_not_exists) == (False, True)
     assert statement.columns == "obj_id BIGINT, ts TIMESTAMP"
     assert statement.watermark is not None
@@ -93,7 +98,7 @@ def test_create_stream_in_flinks_words() -> None:
 )
 def test_create_stream_alone(text: str) -> None:
     statement = parse_statement(text)
-    assert isinstance(statement, syntax.CreateStream)
+    assert isinstance(statement, statement_kinds.CreateStream)
     assert (statement.columns, statement.options, statement.watermark) == (None, (), None)
     assert statement.provider.name == "a.b.C"
 
@@ -104,7 +109,7 @@ def test_create_stream_alone(text: str) -> None:
 )
 def test_watermark_without_duration(watermark: str, delay: int | None) -> None:
     statement = parse_statement(f"CREATE STREAM s (ts BIGINT) USING f {watermark}")
-    assert isinstance(statement, syntax.CreateStream)
+    assert isinstance(statement, statement_kinds.CreateStream)
     assert statement.watermark is not None
     found = statement.watermark.delay
     assert found is None if delay is None else isinstance(found, syntax.BareNumber) and found.value == delay
@@ -118,7 +123,7 @@ def test_computed_columns() -> None:
       WATERMARK FOR ts AS ts - '5 seconds', watermark AS concat(x, ', )'), as AS 1, x STRUCT<a: INT, b: INT>
     ) USING f"""
     statement = parse_statement(text)
-    assert isinstance(statement, syntax.CreateStream)
+    assert isinstance(statement, statement_kinds.CreateStream)
     assert statement.columns == "as BIGINT, m MAP<STRING, DECIMAL(10,2)>, x STRUCT<a: INT, b: INT>"
     assert [(each.name.name, each.place, each.expression) for each in statement.computed] == [
         ("ts", 1, "timestamp_millis(`as`)"),
@@ -138,7 +143,7 @@ def test_computed_columns() -> None:
 
 def test_computed_columns_alone() -> None:
     statement = parse_statement("CREATE STREAM s (ts AS timestamp, n AS value) USING rate WATERMARK ts")
-    assert isinstance(statement, syntax.CreateStream)
+    assert isinstance(statement, statement_kinds.CreateStream)
     assert statement.columns is None
     assert [column.place for column in statement.computed] == [0, 1]
 
@@ -146,7 +151,7 @@ def test_computed_columns_alone() -> None:
 def test_columns_named_by_keywords() -> None:
     columns = "watermark INT, for TIMESTAMP, window STRUCT<a: INT, b: ARRAY<INT>>, `a,b` INT"
     statement = parse_statement(f"CREATE STREAM stream ({columns}) USING f OPTIONS (window 'x', set 'y')")
-    assert isinstance(statement, syntax.CreateStream)
+    assert isinstance(statement, statement_kinds.CreateStream)
     assert statement.columns == columns
     assert statement.options == (("window", "x"), ("set", "y"))
 
@@ -154,7 +159,7 @@ def test_columns_named_by_keywords() -> None:
 def test_string_escapes_in_options() -> None:
     text = r"""CREATE SINK s USING f OPTIONS (a 'it\'s', b 'x''y', c r'\d', d "\u00e9\t\\", e '\%\x')"""
     statement = parse_statement(text)
-    assert isinstance(statement, syntax.CreateSink)
+    assert isinstance(statement, statement_kinds.CreateSink)
     assert [value for _, value in statement.options] == ["it's", "x'y", "\\d", "é\t\\", "\\%x"]
 
 
@@ -162,7 +167,7 @@ def test_create_sink() -> None:
     statement = parse_statement(
         "CREATE SINK tracked USING parquet OPTIONS (path 'o') PARTITIONED BY (a, `b c`)"
     )
-    assert isinstance(statement, syntax.CreateSink)
+    assert isinstance(statement, statement_kinds.CreateSink)
     assert (statement.name.name, statement.provider.name) == ("tracked", "parquet")
     assert statement.options == (("path", "o"),)
     assert [column.name for column in statement.partitioned_by] == ["a", "b c"]
@@ -174,7 +179,7 @@ def test_records() -> None:
         "CREATE STREAM format (key INT, format INT, t AS timestamp) USING kafka WATERMARK t FORMAT Json"
         " OPTIONS (key 'x', format 'y')"
     )
-    assert isinstance(stream, syntax.CreateStream) and stream.record_format is not None
+    assert isinstance(stream, statement_kinds.CreateStream) and stream.record_format is not None
     assert (stream.name.name, stream.columns, stream.record_format.name) == (
         "format",
         "key INT, format INT",
@@ -182,7 +187,7 @@ def test_records() -> None:
     )
     assert stream.options == (("key", "x"), ("format", "y"))
     sink = parse_statement("CREATE SINK key USING kafka OPTIONS (topic 'x') KEY (`format`) FORMAT AVRO")
-    assert isinstance(sink, syntax.CreateSink) and sink.record_format and sink.key
+    assert isinstance(sink, statement_kinds.CreateSink) and sink.record_format and sink.key
     assert (sink.name.name, sink.record_format.name, sink.key.name) == ("key", "avro", "format")
 
 
@@ -192,7 +197,7 @@ def test_late_rows() -> None:
         "CREATE STREAM late (late INT, rows INT, ts TIMESTAMP) USING csv LATE ROWS INTO rows"
         " OPTIONS (into 'x') WATERMARK ts DELAY OF 5 SECONDS"
     )
-    assert isinstance(stream, syntax.CreateStream) and stream.late_rows is not None
+    assert isinstance(stream, statement_kinds.CreateStream) and stream.late_rows is not None
     assert (stream.name.name, stream.late_rows.name, stream.options) == ("late", "rows", (("into", "x"),))
     assert print_declaration(stream).endswith("DELAY OF 5 SECONDS LATE ROWS INTO `rows`")
 
@@ -203,45 +208,51 @@ def test_small_declarations() -> None:
     SET wjoin.algorithm = mw; SET wjoin.a.b = 'x y'; set WJOIN.c = 1 2 -- end"""
     statements = parse_script(text)
     predicates, shown, first, second, drop, guarded, *settings = statements
-    assert isinstance(predicates, syntax.ShowPredicates)
-    assert isinstance(shown, syntax.ShowStreams)
-    assert isinstance(first, syntax.DescribeStream) and first.name.name == "a"
-    assert isinstance(second, syntax.DescribeStream) and second.name.name == "b c"
-    assert isinstance(drop, syntax.DropStream) and (drop.name.name, drop.if_exists) == ("a", False)
-    assert isinstance(guarded, syntax.DropStream) and (guarded.name.name, guarded.if_exists) == ("b", True)
-    pairs = [(each.key, each.value) for each in settings if isinstance(each, syntax.SetOption)]
+    assert isinstance(predicates, statement_kinds.ShowPredicates)
+    assert isinstance(shown, statement_kinds.ShowStreams)
+    assert isinstance(first, statement_kinds.DescribeStream) and first.name.name == "a"
+    assert isinstance(second, statement_kinds.DescribeStream) and second.name.name == "b c"
+    assert isinstance(drop, statement_kinds.DropStream) and (drop.name.name, drop.if_exists) == ("a", False)
+    assert isinstance(guarded, statement_kinds.DropStream) and (guarded.name.name, guarded.if_exists) == (
+        "b",
+        True,
+    )
+    pairs = [(each.key, each.value) for each in settings if isinstance(each, statement_kinds.SetOption)]
     assert pairs == [("wjoin.algorithm", "mw"), ("wjoin.a.b", "x y"), ("WJOIN.c", "1 2")]
 
 
 def test_statements_about_queries() -> None:
     text = "SHOW QUERIES; DESC QUERY `a b`; DESCRIBE QUERY stop; stop query query"
     shown, first, second, stopped = parse_script(text)
-    assert isinstance(shown, syntax.ShowQueries)
-    assert isinstance(first, syntax.DescribeQuery) and first.name.name == "a b"
-    assert isinstance(second, syntax.DescribeQuery) and second.name.name == "stop"
-    assert isinstance(stopped, syntax.StopQuery) and stopped.name.name == "query"
+    assert isinstance(shown, statement_kinds.ShowQueries)
+    assert isinstance(first, statement_kinds.DescribeQuery) and first.name.name == "a b"
+    assert isinstance(second, statement_kinds.DescribeQuery) and second.name.name == "stop"
+    assert isinstance(stopped, statement_kinds.StopQuery) and stopped.name.name == "query"
     for text in ("DESCRIBE QUERY SELECT 1", "DESC QUERY TABLE t", "DESCRIBE query"):
-        assert isinstance(parse_statement(text), syntax.SparkStatement)
+        assert isinstance(parse_statement(text), statement_kinds.SparkStatement)
 
 
 def test_declarations_of_sinks() -> None:
     text = """SHOW SINKS; DESCRIBE SINK a; DESC SINK `b c`; DROP SINK a; DROP SINK IF EXISTS b;
     SHOW CREATE STREAM sink; SHOW CREATE SINK stream"""
     shown, first, second, drop, guarded, stream, sink = parse_script(text)
-    assert isinstance(shown, syntax.ShowSinks)
-    assert isinstance(first, syntax.DescribeSink) and first.name.name == "a"
-    assert isinstance(second, syntax.DescribeSink) and second.name.name == "b c"
-    assert isinstance(drop, syntax.DropSink) and (drop.name.name, drop.if_exists) == ("a", False)
-    assert isinstance(guarded, syntax.DropSink) and (guarded.name.name, guarded.if_exists) == ("b", True)
-    assert isinstance(stream, syntax.ShowCreateStream) and stream.name.name == "sink"
-    assert isinstance(sink, syntax.ShowCreateSink) and sink.name.name == "stream"
+    assert isinstance(shown, statement_kinds.ShowSinks)
+    assert isinstance(first, statement_kinds.DescribeSink) and first.name.name == "a"
+    assert isinstance(second, statement_kinds.DescribeSink) and second.name.name == "b c"
+    assert isinstance(drop, statement_kinds.DropSink) and (drop.name.name, drop.if_exists) == ("a", False)
+    assert isinstance(guarded, statement_kinds.DropSink) and (guarded.name.name, guarded.if_exists) == (
+        "b",
+        True,
+    )
+    assert isinstance(stream, statement_kinds.ShowCreateStream) and stream.name.name == "sink"
+    assert isinstance(sink, statement_kinds.ShowCreateSink) and sink.name.name == "stream"
 
 
 def test_set_statistics() -> None:
     text = """ALTER STREAM `camera 1` SET STATISTICS (rate = 1000, WIDTH = 1.2e2, disorder = 2 SECONDS,
       selectivity = .1, Distinct.k = + 5000L, heaviest.`a b`.c = 0.2, distinct.disorder = 3)"""
     statement = parse_statement(text)
-    assert isinstance(statement, syntax.AlterStream)
+    assert isinstance(statement, statement_kinds.AlterStream)
     assert (statement.name.name, statement.span.of(text)) == ("camera 1", text)
     entries = statement.statistics or ()
     found = [(each.name, [part.name for part in each.column], each.value) for each in entries]
@@ -271,7 +282,7 @@ def test_set_statistics() -> None:
 )
 def test_disorder(written: str, value: int | str) -> None:
     statement = parse_statement(f"ALTER STREAM s SET STATISTICS ({written}, rate = 1)")
-    assert isinstance(statement, syntax.AlterStream)
+    assert isinstance(statement, statement_kinds.AlterStream)
     assert statement.statistics is not None
     match statement.statistics[0].value:
         case syntax.TimeDuration(found) | syntax.BareNumber(found):
@@ -282,17 +293,20 @@ def test_disorder(written: str, value: int | str) -> None:
 
 def test_shares_may_be_none_and_all() -> None:
     statement = parse_statement("ALTER STREAM s SET STATISTICS (selectivity = 0, heaviest.k = 1)")
-    assert isinstance(statement, syntax.AlterStream)
+    assert isinstance(statement, statement_kinds.AlterStream)
     assert [entry.value for entry in statement.statistics or ()] == [0, 1]
 
 
 def test_statements_of_streams_named_by_keywords() -> None:
     text = "alter stream reset reset statistics; ANALYZE STREAM sample; ANALYZE STREAM `a b` SAMPLE 1e3 ROWS"
     reset, whole, sampled = parse_script(text)
-    assert isinstance(reset, syntax.AlterStream)
+    assert isinstance(reset, statement_kinds.AlterStream)
     assert (reset.name.name, reset.statistics) == ("reset", None)
-    assert isinstance(whole, syntax.AnalyzeStream) and (whole.name.name, whole.sample) == ("sample", None)
-    assert isinstance(sampled, syntax.AnalyzeStream)
+    assert isinstance(whole, statement_kinds.AnalyzeStream) and (whole.name.name, whole.sample) == (
+        "sample",
+        None,
+    )
+    assert isinstance(sampled, statement_kinds.AnalyzeStream)
     assert (sampled.name.name, sampled.sample) == ("a b", 1000)
     assert sampled.span.of(text) == "ANALYZE STREAM `a b` SAMPLE 1e3 ROWS"
 
@@ -301,7 +315,7 @@ def test_statements_of_streams_named_by_keywords() -> None:
 def test_explain(mode: str) -> None:
     text = f"EXPLAIN {mode.lower()} WITH c AS (SELECT 1) {JOIN}"
     statement = parse_statement(text)
-    assert isinstance(statement, syntax.Explain)
+    assert isinstance(statement, statement_kinds.Explain)
     assert statement.mode == mode
     assert statement.body.span.of(text) == f"WITH c AS (SELECT 1) {JOIN}"
     assert statement.body.blocks[0].span.of(text) == JOIN
@@ -310,7 +324,7 @@ def test_explain(mode: str) -> None:
 @pytest.mark.parametrize("head", ["INSERT INTO t", "CREATE OR REPLACE VIEW v AS"])
 def test_explain_of_what_holds_a_query(head: str) -> None:
     statement = parse_statement(f"EXPLAIN {head} {JOIN}")
-    assert isinstance(statement, syntax.Explain)
+    assert isinstance(statement, statement_kinds.Explain)
     assert statement.body.span.of(f"EXPLAIN {head} {JOIN}") == JOIN
 
 
@@ -320,8 +334,8 @@ def test_explain_of_what_holds_a_query(head: str) -> None:
 def test_insert(body: str) -> None:
     text = f"INSERT INTO tracked {body}"
     statement = parse_statement(text)
-    assert isinstance(statement, syntax.InsertInto)
-    assert isinstance(statement.body, syntax.Query)
+    assert isinstance(statement, statement_kinds.InsertInto)
+    assert isinstance(statement.body, statement_kinds.Query)
     assert statement.body.span.of(text) == body
     assert statement.body.blocks[0].span.of(text) == JOIN
 
@@ -330,7 +344,7 @@ def test_insert(body: str) -> None:
 def test_insert_with_columns(body: str) -> None:
     text = f"INSERT INTO tracked (`x y`, table) {body}"
     statement = parse_statement(text)
-    assert isinstance(statement, syntax.InsertInto)
+    assert isinstance(statement, statement_kinds.InsertInto)
     assert [column.name for column in statement.columns] == ["x y", "table"]
     assert statement.body.span.of(text) == body
 
@@ -338,7 +352,7 @@ def test_insert_with_columns(body: str) -> None:
 @pytest.mark.parametrize("body", ["(SELECT 1)", "(TABLE t)", "VALUES (1)", "(VALUES (1))"])
 def test_insert_of_a_query_in_parentheses(body: str) -> None:
     statement = parse_statement(f"INSERT INTO t {body}")
-    assert isinstance(statement, syntax.InsertInto)
+    assert isinstance(statement, statement_kinds.InsertInto)
     assert statement.columns == ()
 
 
@@ -354,7 +368,7 @@ def test_insert_of_a_query_in_parentheses(body: str) -> None:
 def test_create_view(head: str, or_replace: bool) -> None:
     text = f"{head} AS {JOIN}"
     statement = parse_statement(text)
-    assert isinstance(statement, syntax.CreateView)
+    assert isinstance(statement, statement_kinds.CreateView)
     assert (statement.name.name, statement.or_replace) == ("v", or_replace)
     assert statement.body.span.of(text) == JOIN
     assert statement.span.of(text) == text
@@ -372,12 +386,15 @@ SET = (
 def test_statement_set(named: str, name: str | None) -> None:
     text = SET.format(named)
     before, statement, after = parse_script(f"SELECT 1; {text}; SELECT 2")
-    assert isinstance(statement, syntax.StatementSet)
+    assert isinstance(statement, statement_kinds.StatementSet)
     assert (statement.name and statement.name.name) == name
     assert [each.target[0].name for each in statement.inserts] == ["one", "two"]
-    assert [type(each.body) for each in statement.inserts] == [syntax.Query, syntax.SparkStatement]
+    assert [type(each.body) for each in statement.inserts] == [
+        statement_kinds.Query,
+        statement_kinds.SparkStatement,
+    ]
     assert statement.inserts[0].span.of(f"SELECT 1; {text}") == f"INSERT INTO one {JOIN}"
-    assert {type(before), type(after)} == {syntax.SparkStatement}
+    assert {type(before), type(after)} == {statement_kinds.SparkStatement}
 
 
 @pytest.mark.parametrize(
@@ -393,7 +410,7 @@ def test_statement_set(named: str, name: str | None) -> None:
 )
 def test_what_comes_of_a_failure_stands_before_begin(words: str, name: str | None, keep_others: bool) -> None:
     statement = parse_statement(f"EXECUTE STATEMENT SET {words} BEGIN INSERT INTO a SELECT 1; END")
-    assert isinstance(statement, syntax.StatementSet)
+    assert isinstance(statement, statement_kinds.StatementSet)
     assert (statement.name.name if statement.name else None, statement.keep_others) == (name, keep_others)
     assert len(statement.inserts) == 1
 
@@ -402,7 +419,7 @@ def test_what_comes_of_a_failure_stands_before_begin(words: str, name: str | Non
 def test_explain_statement_set(mode: str) -> None:
     text = f"EXPLAIN {mode} {SET.format('cameras ').removeprefix('EXECUTE ')}"
     statement = parse_statement(text)
-    assert isinstance(statement, syntax.ExplainSet)
+    assert isinstance(statement, statement_kinds.ExplainSet)
     assert statement.mode == mode
     assert statement.body.span.of(text) == SET.format("cameras ").removeprefix("EXECUTE ")
 
@@ -429,7 +446,7 @@ def test_statement_sets_that_cannot_be_read(text: str, message: str) -> None:
 def test_a_statement_is_added_to_a_set(history: str) -> None:
     text = f"ALTER STATEMENT SET `my set` ADD INSERT INTO one {JOIN}{history}"
     statement = parse_statement(text)
-    assert isinstance(statement, syntax.AlterSet)
+    assert isinstance(statement, statement_kinds.AlterSet)
     assert statement.added is not None
     assert (statement.name.name, statement.history) == ("my set", bool(history))
     assert statement.added.span.of(text) == f"INSERT INTO one {JOIN}"
@@ -438,7 +455,7 @@ def test_a_statement_is_added_to_a_set(history: str) -> None:
 
 def test_a_statement_is_dropped_from_a_set() -> None:
     statement = parse_statement("alter statement set cameras drop `one`")
-    assert isinstance(statement, syntax.AlterSet)
+    assert isinstance(statement, statement_kinds.AlterSet)
     assert statement.added is None
     assert statement.dropped is not None
     assert (statement.name.name, statement.dropped.name) == ("cameras", "one")

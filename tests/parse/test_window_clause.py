@@ -2,7 +2,7 @@
 
 import pytest
 
-from wjoin.grammar import syntax
+from wjoin.grammar import statement_kinds, syntax
 from wjoin.grammar.parser import parse_script, parse_statement
 from wjoin.grammar.spans import Span
 
@@ -28,7 +28,7 @@ def pair(first: str, second: str, width: syntax.Duration, directed: bool = False
 
 def clause(text: str) -> syntax.WindowCondition:
     statement = parse_statement(f"SELECT * FROM A, B, C {text} WHERE A.x = B.x")
-    assert isinstance(statement, syntax.Query)
+    assert isinstance(statement, statement_kinds.Query)
     (block,) = statement.blocks
     return block.window
 
@@ -111,7 +111,7 @@ def test_spans_index_the_whole_source() -> None:
     start = "SELECT 1;\n/* é */ SELECT * FROM A, B -- c\n "
     text = start + "(WINDOW (A, `B`) = 250ms OR WINDOW A = -0 s) AND WINDOW = :w"
     query = parse_script(text)[1]
-    assert isinstance(query, syntax.Query)
+    assert isinstance(query, statement_kinds.Query)
     window = query.blocks[0].window
     assert isinstance(window, syntax.WindowAnd)
     either, every = window.terms

@@ -7,7 +7,7 @@ import pytest
 
 from tests.kit.kinds import kinds_of_statements
 from tests.packages import ROOT
-from wjoin.grammar import syntax
+from wjoin.grammar import statement_kinds
 from wjoin.grammar.clauses import grammar
 from wjoin.grammar.parser import parse_statement
 from wjoin.statements.about import subject
@@ -58,7 +58,7 @@ def test_the_grammar_is_read() -> None:
 
 def test_an_asof_join_without_a_window_has_such_a_word() -> None:
     text = "SELECT * FROM a ASOF JOIN b MATCH_CONDITION (a.ts >= b.ts) USING (k)"
-    assert isinstance(parse_statement(text), syntax.Query)
+    assert isinstance(parse_statement(text), statement_kinds.Query)
     assert WORDS.search(text)
 
 
@@ -70,16 +70,16 @@ def test_every_declaration_and_every_window_has_such_a_word(text: str) -> None:
 _SET = "STATEMENT SET BEGIN INSERT INTO s SELECT 1 FROM a A, b B WINDOW = 5 SECONDS; END"
 
 OTHERS: dict[type, str] = {
-    syntax.SetOption: "SET wjoin.workers = 2",
-    syntax.Query: "SELECT 1 FROM a A, b B PATH/**/(A, B) WITHIN (5 SECONDS)",
-    syntax.Explain: "EXPLAIN COST SELECT 1 FROM a A, b B WINDOW = 5 SECONDS",
-    syntax.CreateView: "CREATE VIEW v AS SELECT 1 FROM a A, b B DWINDOW (A, B) = 5 SECONDS",
-    syntax.InsertInto: "INSERT INTO s SELECT * FROM a",
+    statement_kinds.SetOption: "SET wjoin.workers = 2",
+    statement_kinds.Query: "SELECT 1 FROM a A, b B PATH/**/(A, B) WITHIN (5 SECONDS)",
+    statement_kinds.Explain: "EXPLAIN COST SELECT 1 FROM a A, b B WINDOW = 5 SECONDS",
+    statement_kinds.CreateView: "CREATE VIEW v AS SELECT 1 FROM a A, b B DWINDOW (A, B) = 5 SECONDS",
+    statement_kinds.InsertInto: "INSERT INTO s SELECT * FROM a",
     # Without a window join it is refused in any case.
-    syntax.StatementSet: f"EXECUTE {_SET}",
-    syntax.ExplainSet: f"EXPLAIN {_SET}",
-    syntax.ExplainDelay: "EXPLAIN DELAY s",
-    syntax.AlterSet: "ALTER STATEMENT SET s ADD INSERT INTO t SELECT 1 FROM a A, b B WINDOW = 5 SECONDS",
+    statement_kinds.StatementSet: f"EXECUTE {_SET}",
+    statement_kinds.ExplainSet: f"EXPLAIN {_SET}",
+    statement_kinds.ExplainDelay: "EXPLAIN DELAY s",
+    statement_kinds.AlterSet: "ALTER STATEMENT SET s ADD INSERT INTO t SELECT 1 FROM a, b WINDOW = 5 SECONDS",
 }
 """Kinds of statements that no rule of the grammar declares."""
 
@@ -89,19 +89,23 @@ def test_so_has_every_other_statement(kind: type) -> None:
     text = OTHERS[kind]
     assert isinstance(parse_statement(text), kind)
     # A sink has been declared before something can be inserted.
-    assert (DECLARED if kind is syntax.InsertInto else WORDS).search(text)
+    assert (DECLARED if kind is statement_kinds.InsertInto else WORDS).search(text)
 
 
 def test_these_are_all_kinds() -> None:
     declared = (
-        syntax.CreateStream,
-        syntax.CreateSink,
-        syntax.AlterStream,
-        syntax.AnalyzeStream,
-        syntax.StopQuery,
+        statement_kinds.CreateStream,
+        statement_kinds.CreateSink,
+        statement_kinds.AlterStream,
+        statement_kinds.AnalyzeStream,
+        statement_kinds.StopQuery,
     )
     named = re.compile(r"Show|Describe|Drop")
-    rest = kinds_of_statements() - set(declared) - {syntax.SparkStatement, syntax.ExecuteImmediate}
+    rest = (
+        kinds_of_statements()
+        - set(declared)
+        - {statement_kinds.SparkStatement, statement_kinds.ExecuteImmediate}
+    )
     assert {each for each in rest if not named.match(each.__name__)} == set(OTHERS)
 
 

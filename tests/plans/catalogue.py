@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from wjoin.grammar.parser import parse_script
-from wjoin.grammar.syntax import CreateView, Explain, FromItem, InsertInto, Query, SelectBlock
+from wjoin.grammar.statement_kinds import CreateView, Explain, InsertInto, Query
+from wjoin.grammar.syntax import FromItem, SelectBlock
 from wjoin.planner.catalog import Column, Delay, Relation
 from wjoin.planner.conditions.predicate_calls import Trials
 from wjoin.planner.planning import PlannedSelect, plan_select

@@ -10,7 +10,7 @@ from tests.plans.catalogue import plan
 from tests.tiers import tiers
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_statement
-from wjoin.grammar.syntax import SparkStatement
+from wjoin.grammar.statement_kinds import SparkStatement
 from wjoin.planner.bind.lineage import joined_streams, query_delays
 from wjoin.planner.catalog import Delay
 

@@ -6,7 +6,7 @@ from tests.kit.said import plan_said
 from tests.results.said import STATEMENTS, Said
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_statement
-from wjoin.grammar.syntax import Query, SparkStatement
+from wjoin.grammar.statement_kinds import Query, SparkStatement
 from wjoin.planner.catalog import Column, Delay, Relation
 from wjoin.planner.conditions.conjuncts import Residual
 from wjoin.planner.request import NoWindows

@@ -6,7 +6,7 @@ import pytest
 
 from tests.plans.catalogue import plan
 from wjoin.grammar.parser import parse_statement
-from wjoin.grammar.syntax import Query
+from wjoin.grammar.statement_kinds import Query
 from wjoin.planner.sets.shared_join import (
     Member,
     apart,

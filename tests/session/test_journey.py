@@ -10,12 +10,17 @@ import pytest
 import wjoin
 from tests.kit.kinds import kinds_of_statements
 from tests.packages import ROOT
-from wjoin.grammar import parser, syntax
+from wjoin.grammar import parser, statement_kinds
 from wjoin.statements.dispatch import HANDLERS
 
 MARK = "on its way"
 JOIN = f"SELECT ja.k, '{MARK}' AS mark FROM ja, jb WINDOW (ja, jb) = 10 SECONDS WHERE ja.k = jb.k"
-NODES = (syntax.Query, syntax.InsertInto, syntax.Explain, syntax.CreateView)
+NODES = (
+    statement_kinds.Query,
+    statement_kinds.InsertInto,
+    statement_kinds.Explain,
+    statement_kinds.CreateView,
+)
 JOINED = ("joins.predicates", "joins.from_items", "joins.from_items", "joins.names")
 # What a statement runs with is put together there, and errors get their place, wherever they are raised.
 ASIDE = {"context", "spark.spark_failures"}

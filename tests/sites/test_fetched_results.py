@@ -22,7 +22,7 @@ from wjoin.executor.sites.mirror import Mirror
 from wjoin.executor.sites.stream import SiteStream, numbered
 from wjoin.executor.spark.unpack import Unpack, flat_name, replaced
 from wjoin.grammar.join_kinds import JoinKind
-from wjoin.grammar.syntax import ROW_NUMBER
+from wjoin.grammar.statement_kinds import ROW_NUMBER
 from wjoin.planner.plan.physical import PhysicalPlan
 from wjoin.sites.protocol import SiteAddress
 

@@ -6,18 +6,11 @@ from dataclasses import replace
 import pytest
 
 from tests.plans.catalogue import PREDICATES, FakeTypes, first_block, relation
-from wjoin.executor.state.identity import (
-    STATE_FORMAT,
-    Whole,
-    checked,
-    fingerprint,
-    identity,
-    refuse_other,
-)
+from wjoin.executor.state.identity import STATE_FORMAT, Whole, checked, fingerprint, identity, refuse_other
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script
 from wjoin.grammar.plain import typed
-from wjoin.grammar.syntax import Query
+from wjoin.grammar.statement_kinds import Query
 from wjoin.planner.bind.written import Written
 from wjoin.planner.catalog import Relation
 from wjoin.planner.choose.layouts import FREE, Layout, of_checkpoint

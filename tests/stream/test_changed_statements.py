@@ -16,7 +16,7 @@ from tests.stream.test_statement_sets import Drawn, drawn
 from tests.tiers import tiers
 from wjoin.grammar.errors import WJoinError, WJoinWarning
 from wjoin.grammar.parser import parse_statement
-from wjoin.grammar.syntax import StatementSet
+from wjoin.grammar.statement_kinds import StatementSet
 from wjoin.statements import statement_sets
 
 BEGUN = """SELECT A.n AS first, B.n AS then, A.v FROM one A, two B WINDOW (A, B) BETWEEN -5 AND 9

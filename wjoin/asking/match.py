@@ -12,7 +12,7 @@ from wjoin.asking.source_rows import FILE, as_tables
 from wjoin.context import Asked
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.plurals import counted, listed
-from wjoin.grammar.syntax import MeantRows, Query
+from wjoin.grammar.statement_kinds import MeantRows, Query
 from wjoin.joins.rewrite import rewrite
 from wjoin.planner.text.scope import quoted_if_needed
 

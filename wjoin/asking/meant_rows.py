@@ -9,7 +9,7 @@ from sqlglot import exp
 from wjoin.asking.needs import Kind, Need, Needs
 from wjoin.context import Asked
 from wjoin.grammar.errors import WJoinError
-from wjoin.grammar.syntax import MeantRows
+from wjoin.grammar.statement_kinds import MeantRows
 from wjoin.planner.text.scope import quoted_if_needed
 from wjoin.planner.text.trees import parse
 from wjoin.spark.spark_failures import UNREAD, first_line

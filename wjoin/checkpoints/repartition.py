@@ -45,7 +45,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script
 from wjoin.grammar.plain import plain
 from wjoin.grammar.spans import Span
-from wjoin.grammar.syntax import AnalyzeStream, InsertInto, Query, Statement, StatementSet
+from wjoin.grammar.statement_kinds import AnalyzeStream, InsertInto, Query, Statement, StatementSet
 from wjoin.homes.handed import folder_of
 from wjoin.homes.homes import AUTO, FILES, keeps_state, state_workers
 from wjoin.joins.planned_joins import Joins

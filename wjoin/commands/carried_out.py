@@ -4,7 +4,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from wjoin.grammar.syntax import Statement
+from wjoin.grammar.statement_kinds import Statement
 
 if TYPE_CHECKING:
     from wjoin.context import Asked

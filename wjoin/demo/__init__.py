@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from wjoin.demo.data import write_streams
 from wjoin.demo.oracle import Verdict, judge, read_streams
 from wjoin.grammar.parser import parse_script
-from wjoin.grammar.syntax import CreateSink, InsertInto
+from wjoin.grammar.statement_kinds import CreateSink, InsertInto
 from wjoin.measured.reports import recent_reports
 from wjoin.progress import Progress, read
 

@@ -8,7 +8,7 @@ from wjoin.executor.state.identity import Whole, identity
 from wjoin.grammar.canonical import canonical
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_statement
-from wjoin.grammar.syntax import Query
+from wjoin.grammar.statement_kinds import Query
 from wjoin.grammar.tokens import scan
 from wjoin.joins.rewrite import Rewriting, rewrite
 from wjoin.joins.set_joins import SetJoin, SetStatement, by_itself, groups_in, member_of, of_member

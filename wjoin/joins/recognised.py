@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from wjoin.context import Asked
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_statement
-from wjoin.grammar.syntax import (
+from wjoin.grammar.statement_kinds import (
     AlterSet,
     CreateView,
     Explain,

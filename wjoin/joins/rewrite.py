@@ -19,8 +19,9 @@ from wjoin.executor.spark.stages import Counting
 from wjoin.grammar.errors import WJoinError, WJoinWarning
 from wjoin.grammar.parser import parse_statement
 from wjoin.grammar.spans import Span
+from wjoin.grammar.statement_kinds import InsertInto, Query
 from wjoin.grammar.suggestions import suggestion
-from wjoin.grammar.syntax import FromItem, InsertInto, Query, SelectBlock
+from wjoin.grammar.syntax import FromItem, SelectBlock
 from wjoin.grammar.tokens import first_word
 from wjoin.homes.handed import HandedStages, folder_of, hand_over
 from wjoin.homes.homes import FILES, SPARK, state_workers
@@ -51,13 +52,7 @@ from wjoin.planner.explain.document import Document
 from wjoin.planner.explain.overload_description import overload_entry
 from wjoin.planner.plan.physical import Method, PhysicalPlan
 from wjoin.planner.plan.shedding import Shedding, shedding_of
-from wjoin.planner.planning import (
-    Edit,
-    PlannedSelect,
-    apply_edits,
-    has_windows,
-    plan_select,
-)
+from wjoin.planner.planning import Edit, PlannedSelect, apply_edits, has_windows, plan_select
 from wjoin.planner.request import Request
 from wjoin.queries.compiled import remember
 from wjoin.settings.options import require_operator, require_streaming

@@ -17,7 +17,7 @@ from wjoin.executor.state.identity import Whole
 from wjoin.grammar.canonical import canonical
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_statement
-from wjoin.grammar.syntax import InsertInto, Query
+from wjoin.grammar.statement_kinds import InsertInto, Query
 from wjoin.joins.placeholders import FIRST, over_joined
 from wjoin.joins.planned_joins import Joins
 from wjoin.joins.rewrite import Rewriting, rewrite

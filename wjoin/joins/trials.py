@@ -15,7 +15,7 @@ from wjoin.executor.predicate_trials import SampleColumn, trial
 from wjoin.executor.spark.sample import sample
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.plurals import counted
-from wjoin.grammar.syntax import CreateStream
+from wjoin.grammar.statement_kinds import CreateStream
 from wjoin.planner.conditions.predicate_calls import ReadCall, Trial
 from wjoin.planner.figures import figure
 from wjoin.planner.text.scope import StreamColumn

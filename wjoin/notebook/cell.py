@@ -12,7 +12,7 @@ from wjoin.context import Asked
 from wjoin.executor.spark.beginning import begin
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script
-from wjoin.grammar.syntax import Explain, ExplainSet, InsertInto, Statement, StatementSet, StopQuery
+from wjoin.grammar.statement_kinds import Explain, ExplainSet, InsertInto, Statement, StatementSet, StopQuery
 from wjoin.notebook.cell_options import CellOptions
 from wjoin.notebook.html_tables import first_rows, preformatted
 from wjoin.notebook.interrupts import Result, interruptible

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from wjoin.grammar.errors import WJoinError
-from wjoin.grammar.syntax import Statement
+from wjoin.grammar.statement_kinds import Statement
 from wjoin.grammar.tokens import Kind, scan
 
 _VALUES = (

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from wjoin.grammar.errors import WJoinError
-from wjoin.grammar.syntax import Composed, CreateSink, CreateStream, Parameter
+from wjoin.grammar.statement_kinds import Composed, CreateSink, CreateStream
+from wjoin.grammar.syntax import Parameter
 from wjoin.grammar.tokens import Kind, scan
 
 

@@ -11,7 +11,7 @@ from wjoin.shell.commands import is_command
 from wjoin.shell.shell import Choices, Leave, Shell
 
 if TYPE_CHECKING:
-    from wjoin.grammar.syntax import Statement
+    from wjoin.grammar.statement_kinds import Statement
     from wjoin.session import Session
 
 

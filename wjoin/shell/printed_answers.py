@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from wjoin.commands.printed import rows_once, start_select
 from wjoin.context import Asked
 from wjoin.grammar.shown import redacted
-from wjoin.grammar.syntax import Statement
+from wjoin.grammar.statement_kinds import Statement
 from wjoin.queries.run_once import run_once
 from wjoin.queries.running import Running
 from wjoin.queries.spark_texts import first_texts, numeric

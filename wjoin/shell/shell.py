@@ -16,7 +16,7 @@ from wjoin.shell.paint import Paint
 from wjoin.shell.tables import TextRows, table
 
 if TYPE_CHECKING:
-    from wjoin.grammar.syntax import Statement
+    from wjoin.grammar.statement_kinds import Statement
     from wjoin.session import Session
 
 SOURCE = "<sql>"

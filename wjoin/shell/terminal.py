@@ -27,7 +27,7 @@ from wjoin.shell.status_line import status_line, status_text
 from wjoin.shell.tables import TextRows, column_widths, head_lines, records, row_lines, table, table_width
 
 if TYPE_CHECKING:
-    from wjoin.grammar.syntax import Statement
+    from wjoin.grammar.statement_kinds import Statement
     from wjoin.queries.running import Running
     from wjoin.session import Session
     from wjoin.shell.printed_answers import Answer

@@ -11,8 +11,9 @@ from wjoin.grammar.durations import from_pairs
 from wjoin.grammar.errors import WJoinError, WJoinWarning
 from wjoin.grammar.shown import shown
 from wjoin.grammar.spans import Span
+from wjoin.grammar.statement_kinds import CommitWhen, CreateSink, CreateStream
 from wjoin.grammar.suggestions import suggestion
-from wjoin.grammar.syntax import CommitWhen, CreateSink, CreateStream, Identifier
+from wjoin.grammar.syntax import Identifier
 from wjoin.planner.bind.event_time import time_kind
 from wjoin.planner.catalog import UNDECLARED, Delay, Delays, Estimate, Origin
 from wjoin.planner.cost.shedding import MODELS

@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from wjoin.grammar.errors import WJoinError
-from wjoin.grammar.syntax import ComputedColumn, CreateStream
+from wjoin.grammar.statement_kinds import ComputedColumn, CreateStream
 from wjoin.grammar.tokens import names_in
 from wjoin.planner.plan.block_columns import quoted
 from wjoin.spark.spark_failures import UNREAD, first_line

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
+from wjoin.grammar.statement_kinds import SITE_FORMAT
 from wjoin.grammar.suggestions import suggestion
-from wjoin.grammar.syntax import SITE_FORMAT
 from wjoin.grammar.tokens import scan
 
 _FILES_READ = """

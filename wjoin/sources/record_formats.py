@@ -9,8 +9,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, DataType, StructType
 
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.statement_kinds import CreateSink, CreateStream, InsertInto
 from wjoin.grammar.suggestions import suggestion
-from wjoin.grammar.syntax import CreateSink, CreateStream, Identifier, InsertInto
+from wjoin.grammar.syntax import Identifier
 from wjoin.measured.progress import BROKEN, LOSABLE
 from wjoin.planner.plan.block_columns import quoted
 from wjoin.sources.avro_schema import avro_schema, nullable

@@ -17,7 +17,7 @@ from wjoin.executor.spark.warm import served
 from wjoin.grammar.errors import WJoinError, WJoinWarning
 from wjoin.grammar.plurals import counted
 from wjoin.grammar.spans import Span
-from wjoin.grammar.syntax import SITE_FORMAT, CreateStream
+from wjoin.grammar.statement_kinds import SITE_FORMAT, CreateStream
 from wjoin.grammar.tokens import names_in
 from wjoin.planner.catalog import Estimate, Origin, SiteFacts
 from wjoin.planner.cost.measurement import KeyCount, distinct_values

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
-from wjoin.grammar.syntax import InsertInto, Query
+from wjoin.grammar.statement_kinds import InsertInto, Query
 from wjoin.grammar.tokens import Kind, Token, is_name, scan, scan_piece
 from wjoin.spark.damage import damage_remedy
 from wjoin.spark.spark_failures import first_line

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from wjoin.context import Asked
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_statement
+from wjoin.grammar.statement_kinds import AlterSet, InsertInto, StatementSet
 from wjoin.grammar.suggestions import suggestion
-from wjoin.grammar.syntax import AlterSet, Identifier, InsertInto, StatementSet
+from wjoin.grammar.syntax import Identifier
 from wjoin.joins.recognised import recognised
 from wjoin.planner.plan.block_columns import quoted
 from wjoin.queries.running import Running

@@ -3,7 +3,7 @@
 from wjoin.context import Asked
 from wjoin.grammar.nesting import QUERY_WORDS
 from wjoin.grammar.plurals import counted
-from wjoin.grammar.syntax import (
+from wjoin.grammar.statement_kinds import (
     AlterSet,
     AnalyzeStream,
     CreateView,

@@ -6,7 +6,7 @@ from wjoin.context import Asked
 from wjoin.executor.state.starting import STATE
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
-from wjoin.grammar.syntax import InsertInto, Statement, StatementSet
+from wjoin.grammar.statement_kinds import InsertInto, Statement, StatementSet
 from wjoin.measured.ended_streams import end_streams
 from wjoin.queries.running import Running
 from wjoin.spark.hadoop_files import Files

@@ -6,7 +6,7 @@ from wjoin.context import Asked
 from wjoin.executor.spark.delays import Lateness, lateness
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.plurals import counted
-from wjoin.grammar.syntax import ExplainDelay
+from wjoin.grammar.statement_kinds import ExplainDelay
 from wjoin.joins.relations import event_time, kind_of, stream_fields
 from wjoin.planner.cost.stream_statistics import units_per_second
 from wjoin.planner.figures import figure

@@ -6,10 +6,10 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from wjoin.context import Asked
-from wjoin.grammar import syntax
+from wjoin.grammar import statement_kinds
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_statement
-from wjoin.grammar.syntax import ExecuteImmediate, InsertInto, SparkStatement, Statement
+from wjoin.grammar.statement_kinds import ExecuteImmediate, InsertInto, SparkStatement, Statement
 from wjoin.joins.predicates import show_predicates
 from wjoin.joins.recognised import recognised
 from wjoin.joins.rewrite import joined_rows, joined_view
@@ -41,7 +41,7 @@ def execute(asked: Asked, statement: Statement) -> DataFrame:
         return asked.engine.nothing() if rows is None else rows
 
 
-def _query(asked: Asked, query: syntax.Query) -> DataFrame:
+def _query(asked: Asked, query: statement_kinds.Query) -> DataFrame:
     rows, joins = joined_rows(asked, query)
     return refuse_actions(rows) if any(each.physical.streaming for each in joins.planned) else rows
 
@@ -61,7 +61,7 @@ def _execute_immediate(asked: Asked, statement: ExecuteImmediate) -> DataFrame:
     return execute(asked.asked(str(text), {}), said)
 
 
-def _create_view(asked: Asked, statement: syntax.CreateView) -> None:
+def _create_view(asked: Asked, statement: statement_kinds.CreateView) -> None:
     create_view(asked, statement, *joined_view(asked, statement.body))
 
 
@@ -77,17 +77,17 @@ def _insert(asked: Asked, statement: InsertInto) -> DataFrame | None:
     return asked.engine.rows([(running.name, str(running.query.id))], "sink STRING, query STRING")
 
 
-def _statement_set(asked: Asked, statement: syntax.StatementSet) -> DataFrame:
+def _statement_set(asked: Asked, statement: statement_kinds.StatementSet) -> DataFrame:
     running = execute_set(asked, statement, once=False, checkpoint=None)
     return asked.engine.rows([(running.sink, str(running.query.id))], "sink STRING, query STRING")
 
 
-def _alter_set(asked: Asked, statement: syntax.AlterSet) -> DataFrame:
+def _alter_set(asked: Asked, statement: statement_kinds.AlterSet) -> DataFrame:
     running = alter_set(asked, statement)
     return asked.engine.rows([(running.sink, str(running.query.id))], "sink STRING, query STRING")
 
 
-def _set_option(asked: Asked, statement: syntax.SetOption) -> DataFrame:
+def _set_option(asked: Asked, statement: statement_kinds.SetOption) -> DataFrame:
     """Give a setting of wjoin a value; return its name and value. Raises WJoinError WJ212 and WJ603."""
     with located(statement.span):
         value = setting_value(statement.value, asked.params)
@@ -96,32 +96,32 @@ def _set_option(asked: Asked, statement: syntax.SetOption) -> DataFrame:
 
 
 HANDLERS: dict[type[Statement], Callable[[Asked, Any], DataFrame | None]] = {
-    syntax.Query: _query,
-    syntax.InsertInto: _insert,
-    syntax.StatementSet: _statement_set,
-    syntax.AlterSet: _alter_set,
-    syntax.SparkStatement: send,
-    syntax.ExecuteImmediate: _execute_immediate,
-    syntax.CreateView: _create_view,
-    syntax.Explain: _explain,
-    syntax.ExplainSet: _explain,
-    syntax.ExplainDelay: _explain,
-    syntax.CreateStream: create_stream,
-    syntax.ShowStreams: show_streams,
-    syntax.DescribeStream: describe_stream,
-    syntax.DropStream: drop_stream,
-    syntax.ShowCreateStream: show_create,
-    syntax.AlterStream: alter_stream,
-    syntax.AnalyzeStream: analyze_stream,
-    syntax.CreateSink: create_sink,
-    syntax.ShowSinks: show_sinks,
-    syntax.DescribeSink: describe_sink,
-    syntax.DropSink: drop_sink,
-    syntax.ShowCreateSink: show_create,
-    syntax.ShowPredicates: lambda asked, _: show_predicates(asked.engine),
-    syntax.ShowQueries: show_queries,
-    syntax.DescribeQuery: describe_query,
-    syntax.StopQuery: stop_query,
-    syntax.SetOption: _set_option,
+    statement_kinds.Query: _query,
+    statement_kinds.InsertInto: _insert,
+    statement_kinds.StatementSet: _statement_set,
+    statement_kinds.AlterSet: _alter_set,
+    statement_kinds.SparkStatement: send,
+    statement_kinds.ExecuteImmediate: _execute_immediate,
+    statement_kinds.CreateView: _create_view,
+    statement_kinds.Explain: _explain,
+    statement_kinds.ExplainSet: _explain,
+    statement_kinds.ExplainDelay: _explain,
+    statement_kinds.CreateStream: create_stream,
+    statement_kinds.ShowStreams: show_streams,
+    statement_kinds.DescribeStream: describe_stream,
+    statement_kinds.DropStream: drop_stream,
+    statement_kinds.ShowCreateStream: show_create,
+    statement_kinds.AlterStream: alter_stream,
+    statement_kinds.AnalyzeStream: analyze_stream,
+    statement_kinds.CreateSink: create_sink,
+    statement_kinds.ShowSinks: show_sinks,
+    statement_kinds.DescribeSink: describe_sink,
+    statement_kinds.DropSink: drop_sink,
+    statement_kinds.ShowCreateSink: show_create,
+    statement_kinds.ShowPredicates: lambda asked, _: show_predicates(asked.engine),
+    statement_kinds.ShowQueries: show_queries,
+    statement_kinds.DescribeQuery: describe_query,
+    statement_kinds.StopQuery: stop_query,
+    statement_kinds.SetOption: _set_option,
 }
 """What runs a statement of each kind; None stands for no rows."""

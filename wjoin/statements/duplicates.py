@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 from wjoin.executor.spark.dated import true_rows
 from wjoin.executor.spark.watermarks import watermark_delay
 from wjoin.grammar.errors import WJoinError
-from wjoin.grammar.syntax import CreateStream
+from wjoin.grammar.statement_kinds import CreateStream
 from wjoin.measured.progress import BELOW
 from wjoin.planner.bind.event_time import time_kind
 from wjoin.planner.catalog import Delay

@@ -3,17 +3,17 @@
 from wjoin.asking.match import explain_match
 from wjoin.context import Asked
 from wjoin.grammar.shown import shown_lines
-from wjoin.grammar.syntax import (
+from wjoin.grammar.statement_kinds import (
     CreateView,
     Explain,
     ExplainDelay,
     ExplainSet,
-    Identifier,
     InsertInto,
     Query,
     Statement,
     StatementSet,
 )
+from wjoin.grammar.syntax import Identifier
 from wjoin.homes.homes import AUTO, FILES, IN_WORDS, SPARK, state_workers
 from wjoin.joins.relations import spark_plan
 from wjoin.joins.rewrite import rewrite

@@ -7,7 +7,7 @@ from wjoin.context import Asked
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.plurals import counted
 from wjoin.grammar.shown import shown_lines
-from wjoin.grammar.syntax import StatementSet
+from wjoin.grammar.statement_kinds import StatementSet
 from wjoin.joins.set_joins import Taker, run_together
 from wjoin.planner.explain.cost import cost_text
 from wjoin.planner.explain.text import explain_text

@@ -14,7 +14,8 @@ from wjoin.executor.spark.beginning import begin
 from wjoin.executor.state.identity import Whole, identity
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
-from wjoin.grammar.syntax import Identifier, InsertInto, Query, SparkStatement
+from wjoin.grammar.statement_kinds import InsertInto, Query, SparkStatement
+from wjoin.grammar.syntax import Identifier
 from wjoin.homes.handed import TWICE, analyzed, reads_twice
 from wjoin.homes.homes import FILES, SPARK, state_workers
 from wjoin.joins.changed_joins import begun_alone, changed_parts

@@ -20,8 +20,9 @@ from wjoin.executor.spark.operator import PART, part_column
 from wjoin.executor.spark.typing import restored_value
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
+from wjoin.grammar.statement_kinds import InsertInto, Query
 from wjoin.grammar.suggestions import suggestion
-from wjoin.grammar.syntax import Identifier, InsertInto, Query
+from wjoin.grammar.syntax import Identifier
 from wjoin.joins.from_items import name_in_session
 from wjoin.joins.planned_joins import Joins, PlannedJoin
 from wjoin.joins.rewrite import rewrite

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StreamingQuery
 
 from wjoin.context import Asked
-from wjoin.grammar.syntax import (
+from wjoin.grammar.statement_kinds import (
     AlterSet,
     Explain,
     ExplainDelay,

@@ -4,8 +4,9 @@ from pyspark.sql import DataFrame
 
 from wjoin.context import Asked
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.statement_kinds import DescribeQuery, ShowQueries, StopQuery
 from wjoin.grammar.suggestions import suggestion
-from wjoin.grammar.syntax import DescribeQuery, Identifier, ShowQueries, StopQuery
+from wjoin.grammar.syntax import Identifier
 from wjoin.measured.followed import settle
 from wjoin.measured.progress import time_text
 from wjoin.queries.running import Running

@@ -4,7 +4,14 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from wjoin.context import Asked
 from wjoin.grammar.errors import WJoinError
-from wjoin.grammar.syntax import CreateSink, CreateStream, CreateView, InsertInto, Statement, StatementSet
+from wjoin.grammar.statement_kinds import (
+    CreateSink,
+    CreateStream,
+    CreateView,
+    InsertInto,
+    Statement,
+    StatementSet,
+)
 from wjoin.joins.recognised import recognised
 from wjoin.joins.set_joins import SetStatement, parts_of
 from wjoin.measured.kept import Kept

@@ -12,29 +12,22 @@ from wjoin.grammar.plurals import counted
 from wjoin.grammar.printer import print_declaration
 from wjoin.grammar.shown import redacted
 from wjoin.grammar.spans import Span
-from wjoin.grammar.syntax import (
+from wjoin.grammar.statement_kinds import (
     CreateSink,
     CreateStream,
     DescribeSink,
     DropSink,
-    Duration,
     InsertInto,
     ShowCreateSink,
     ShowCreateStream,
     ShowSinks,
-    TimeDuration,
 )
+from wjoin.grammar.syntax import Duration, TimeDuration
 from wjoin.planner.plan.physical import TimeKind
 from wjoin.planner.windows.lengths import duration_value
 from wjoin.settings.parameters import given_sink
 from wjoin.settings.triggers import processing_time
-from wjoin.sources.catalog import (
-    SinkDeclaration,
-    StreamDeclaration,
-    check_name,
-    find_sink,
-    find_stream,
-)
+from wjoin.sources.catalog import SinkDeclaration, StreamDeclaration, check_name, find_sink, find_stream
 from wjoin.sources.format_options import (
     FILE_FORMATS,
     RECORDS_WRITTEN,

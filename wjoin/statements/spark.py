@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from wjoin.context import Asked, Context, check_values
 from wjoin.grammar.errors import WJoinError, WJoinWarning
 from wjoin.grammar.spans import Span
-from wjoin.grammar.syntax import Statement
+from wjoin.grammar.statement_kinds import Statement
 from wjoin.grammar.tokens import scan, unquoted
 from wjoin.joins.predicates import called_predicates
 from wjoin.planner.bind.lineage import joined_streams, reads

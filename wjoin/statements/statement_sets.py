@@ -14,7 +14,8 @@ from pyspark.sql import functions as F
 from wjoin.context import Asked
 from wjoin.executor.spark.operator import PART
 from wjoin.grammar.errors import WJoinError
-from wjoin.grammar.syntax import Identifier, InsertInto, StatementSet
+from wjoin.grammar.statement_kinds import InsertInto, StatementSet
+from wjoin.grammar.syntax import Identifier
 from wjoin.homes.homes import AUTO
 from wjoin.joins.changed_joins import begun_with, changed_parts
 from wjoin.joins.late_rows import WITHOUT_LATE_ROWS

@@ -8,8 +8,8 @@ from pyspark.sql import DataFrame
 from wjoin.context import Asked, Context
 from wjoin.executor.spark.analyze import Profile, analyze
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.statement_kinds import AlterStream, AnalyzeStream, StatisticEntry
 from wjoin.grammar.suggestions import suggestion
-from wjoin.grammar.syntax import AlterStream, AnalyzeStream, StatisticEntry
 from wjoin.joins.relations import event_time, kind_of, stream_fields
 from wjoin.planner.catalog import Origin
 from wjoin.planner.cost.stream_statistics import statistic_unit, units_per_second

@@ -10,19 +10,9 @@ from wjoin.context import Asked
 from wjoin.grammar.durations import from_pairs
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
+from wjoin.grammar.statement_kinds import CreateStream, DescribeStream, DropStream, ShowStreams
 from wjoin.grammar.suggestions import suggestion
-from wjoin.grammar.syntax import (
-    BareNumber,
-    CreateStream,
-    DescribeStream,
-    DropStream,
-    Duration,
-    Identifier,
-    Parameter,
-    ShowStreams,
-    TimeDuration,
-    Watermark,
-)
+from wjoin.grammar.syntax import BareNumber, Duration, Identifier, Parameter, TimeDuration, Watermark
 from wjoin.joins.relations import event_time, stream_fields
 from wjoin.planner.bind.event_time import checked_kind
 from wjoin.planner.bind.time_columns import remedy_for_type

@@ -9,7 +9,8 @@ from wjoin.context import Context
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.nesting import pair
 from wjoin.grammar.spans import Span
-from wjoin.grammar.syntax import CreateView, Identifier
+from wjoin.grammar.statement_kinds import CreateView
+from wjoin.grammar.syntax import Identifier
 from wjoin.grammar.tokens import scan
 from wjoin.joins.delays import relation_delays
 from wjoin.planner.catalog import Delays
