@@ -125,7 +125,8 @@ def comma_between(text: str, first: ScopeItem, second: ScopeItem) -> bool:
     depth = 0
     for token in scan(text[first.item.span.end : second.item.span.start]):
         depth += (token.text == "(") - (token.text == ")")
-        if token.text == "," and depth == 0:
+        # What parentheses before the first item have opened may close between them.
+        if token.text == "," and depth <= 0:
             return True
     return False
 

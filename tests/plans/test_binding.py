@@ -21,3 +21,13 @@ def test_conditions_of_an_on_and_of_where_are_kept_apart_whatever_they_are() -> 
         (ColumnComparison, None),
         (Residual, None),
     ]
+
+
+def test_a_join_binds_closer_than_a_comma_also_one_after_parentheses() -> None:
+    sql = """
+        SELECT A.code FROM (badge A JOIN badge B USING (person)), badge C JOIN badge D USING (person)
+        WINDOW = 5 SECONDS
+    """
+    bound = bind(sql, first_block(sql), [RELATIONS["badge"]] * 4, {}, {})
+    equalities = [each for each in bound.conjuncts if isinstance(each, Equality)]
+    assert [(each.left.stream, each.right.stream) for each in equalities] == [(0, 1), (2, 3)]
