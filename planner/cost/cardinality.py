@@ -10,7 +10,8 @@ those of a partial result that is met, too, in the place of times that its own s
 GCA find the results of EXACT, and how many are in some alternative of the windows is a ratio of volumes.
 
 Keys have two kinds of values: the most frequent one, which is taken to be the same on all
-inputs, and all others, equally frequent. They are taken to be independent of time and of each
+inputs, and all others, equally frequent. Among results that have met on a key the most frequent one is more
+frequent than among rows. They are taken to be independent of time and of each
 other; where the results of a stage were measured, its keys agree as much more or less often as
 these tell.
 
@@ -20,6 +21,7 @@ of -μ have none.
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -29,7 +31,7 @@ from wjoin.planner.cost.alternatives import share_inside
 from wjoin.planner.cost.measurement import stage_name
 from wjoin.planner.cost.stage_estimates import Arrival, Floats, InputEstimate
 from wjoin.planner.cost.stage_play import SAMPLE, Played, Sample, StagePlay
-from wjoin.planner.cost.stream_statistics import KEYLESS, UNIQUE, StreamStatistics
+from wjoin.planner.cost.stream_statistics import KEYLESS, UNIQUE, KeyStatistics, StreamStatistics
 from wjoin.planner.plan.physical import PhysicalPlan
 from wjoin.planner.plan.probes import retention_within
 from wjoin.planner.plan.reach import reach
@@ -133,6 +135,8 @@ def _input(
         before = done[each.source.stage].samples
         if isinstance(each.source, Joined):
             found = list(before.values())
+            if each.key in (one.key for one in plan.stages[each.source.stage].inputs):
+                key = _met_on(key, found)
         else:
             found = [before[each.newest, frozenset(each.members)]]
         rate = sum(sample.tuples for sample in found)
@@ -141,6 +145,12 @@ def _input(
     width = sum(statistics[member].width.value for member in each.members)
     kept = _kept(plan, stage, number, offsets, arrival, hull)
     return InputEstimate(members, rate, width, key, offsets, kept, volume)
+
+
+def _met_on(key: KeyStatistics, samples: Sequence[Sample]) -> KeyStatistics:
+    """Return what the key of rows is among the results that have met on it: the frequent one is more so."""
+    heavy, every = sum(float(each.heavy.mean()) for each in samples), sum(each.tuples for each in samples)
+    return replace(key, heaviest=replace(key.heaviest, value=heavy / every)) if every > 0 else key
 
 
 def _offsets(samples: Sequence[Sample], members: Sequence[int]) -> tuple[Floats, ...]:
