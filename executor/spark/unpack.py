@@ -84,6 +84,9 @@ class Unpack:
                 yield from self._results(group)
 
     def _results(self, blocks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        # WHERE drops what has a row of these.
+        lacked = {time_name(stream) for stream in self.output.lacked}
+        blocks = (block for block in blocks if lacked.isdisjoint(block.schema.names))
         fetching = {
             stream: Fetching(self.sites[stream], tuple(columns.values()), self._mirror(stream))
             for stream, columns in self._late.items()

@@ -142,6 +142,7 @@ def _output_columns(plan: PhysicalPlan, output: Output) -> Iterator[str]:
             yield stored_column(plan, stream, site.number).name
     if output.match or output.windows or plan.lookups or plan.counted or len(plan.outputs) > 1:
         yield from (time_name(stream) for stream in plan.staged if stream not in plan.hidden)
+    yield from map(time_name, sorted(output.lacked))
     for window in plan.counted if plan.kind is JoinKind.INNER else ():
         yield from key_columns(plan, window)
         code = met_by(plan, len(plan.stages) - 1, window)

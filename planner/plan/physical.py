@@ -199,7 +199,8 @@ class Output:
 
     ``sink`` is the name by which a statement reads the rows. ``columns`` are the scan columns that it reads.
     Where there are ``windows``, a result must be inside one of them as a whole; all are inside those of the
-    plan. ``optional`` are the streams of which a result need not have a row.
+    plan. ``optional`` are the streams of which a result need not have a row, ``lacked`` those of which WHERE
+    lets none have one.
     ``history``: whether it has the results among the rows that a state had before, too, once.
     ``match`` names the match functions that the statement uses (``time``, ``start``, ``span``).
     ``match_delay`` is how far MATCH_TIME of a result may lie behind the greatest one already emitted, None
@@ -214,6 +215,7 @@ class Output:
     undated: str = ""
     optional: frozenset[int] = frozenset()
     history: bool = False
+    lacked: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)

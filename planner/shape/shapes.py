@@ -26,6 +26,7 @@ from wjoin.planner.shape.join_keys import KeyPart, can_be_key
 from wjoin.planner.shape.later_joins import (
     before_join,
     is_later,
+    lacked_streams,
     later_stages,
     meets_alone,
     takes_part,
@@ -146,6 +147,7 @@ def _shape(planning: Planning, draft: Decomposition) -> Shape:
         match_delay=match_delay(delays, graph.windows, static) if inner else None,
         undated=undated(bound.sources, bound.times),
         optional=staged_tree.optional,
+        lacked=lacked_streams(bound),
     )
     plan = PhysicalPlan(
         streams=streams,

@@ -125,6 +125,41 @@ def test_results_have_the_columns_of_rows_that_came_partially(kind: JoinKind, tm
     run()
 
 
+@pytest.mark.parametrize(
+    ("where", "spared"),
+    [
+        ("B.ts IS NULL", True),
+        ("B.id IS NULL AND A.id > 0", True),
+        # A row of B may have none.
+        ("B.note IS NULL", False),
+        ("B.ts IS NULL OR A.id > 0", False),
+        ("coalesce(B.ts, A.ts) IS NULL", False),
+        ("B.id IS NOT NULL", False),
+    ],
+)
+def test_of_rows_that_may_have_no_partner_in_a_result_only_those_are_fetched(
+    where: str, spared: bool, tmp_path: Path
+) -> None:
+    """The row 0 has a partner, the row 1 none."""
+    text = f"""SELECT A.note AS a, B.note AS b FROM a A LEFT JOIN b B ON A.id = B.id
+        WINDOW (A, B) = 2 SECONDS WHERE {where}"""
+    plan = plan_over(text, [REMOTE, REMOTE]).physical
+    (output,) = plan.outputs
+    assert output.lacked == ({1} if spared else set())
+    schema = pa.schema([(flat_name(*each), pa.string()) for each in output.columns])
+    at = {n: SiteStream((SiteAddress("grpc://there:1"),), side, ("line",)) for n, side in enumerate(SIDES)}
+    unpack, site = Unpack(plan, output, schema, sites=at), Sites()
+    batch = [[(0, 1, 1, True), (1, 1, 2, True)], [(0, 1, 1, True)]]
+    with (
+        patch.object(fetching, "client_of", lambda _: site),
+        patch.object(Unpack, "_mirror", lambda _, stream: Mirror(tmp_path / str(stream))),
+    ):
+        found = list(results(plan, [batch], unpack))
+    assert any("A 1" in each for each in found)
+    assert sorted(site.asked[0]) == ([1] if spared else [0, 1])
+    assert site.asked[1] == ([] if spared else [0])
+
+
 ITEMS = pa.list_(pa.int64())
 NAMED = pa.struct([("x", pa.int64()), ("y", pa.string())])
 
