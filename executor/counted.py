@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from wjoin.executor.blocks import concatenate, stable
 from wjoin.executor.combinations import Combinations
+from wjoin.executor.lacking import lacked_streams, there_name
 from wjoin.executor.windows import Times, within
 from wjoin.parts.kernels.runs import (
     BoolArray,
@@ -38,7 +39,7 @@ from wjoin.planner.plan.counting import (
     windows_at,
 )
 from wjoin.planner.plan.edges import destinations, held_for
-from wjoin.planner.plan.physical import CountedWindow, PhysicalPlan
+from wjoin.planner.plan.physical import CountedWindow, Join, PhysicalPlan
 
 Marks = Mapping[int, int | None]
 """The watermarks of streams, None before the first row."""
@@ -237,11 +238,46 @@ def inside(plan: PhysicalPlan, stage: int, ticks: Mapping[int, Ticks], found: Co
     """Return the combinations of a stage that are inside one of the alternatives; all is known of them."""
     columns = {time_name(stream): pa.array(times) for stream, times in found.times.items()}
     for window in (plan.counted[number] for number in ticks):
-        inputs = plan.stages[stage].inputs
-        place = next(place for place, each in enumerate(inputs) if window.stream in each.members)
+        place = _input_of(plan, stage, window.stream)
         columns |= {name: found.column(place, name) for name in key_columns(plan, window)}
-    chosen, _ = decided(plan, stage, ticks, pa.RecordBatch.from_pydict(columns), None)
+    rows = pa.RecordBatch.from_pydict(columns)
+    chosen, _ = decided(plan, stage, ticks, rows, None)
+    own = plan.stages[stage]
+    if isinstance(own, Join) and own.counted:
+        chosen &= _in_one(plan, stage, ticks, rows, found)
     return found if chosen.all() else found.pick(chosen)
+
+
+def _in_one(
+    plan: PhysicalPlan, stage: int, ticks: Mapping[int, Ticks], rows: pa.RecordBatch, found: Combinations
+) -> BoolArray:
+    """Return which combinations keep one of the alternatives of a join of a tree, and have its rows.
+
+    ``rows`` are their times, and the keys by which is counted.
+    """
+    own, latest = plan.stages[stage], latest_times(found.times)
+    if not isinstance(own, Join):
+        raise AssertionError("a join of a tree has alternatives of its own")
+    there = {
+        stream: np.asarray(found.column(_input_of(plan, stage, stream), there_name(stream)))
+        for stream in lacked_streams(plan, own)
+    }
+    few = {
+        number: fewer(plan, number, ticks[number], rows, found.times[plan.counted[number].stream], latest)
+        for number in {number for asked in own.counted for number in asked}
+    }
+    kept = []
+    for windows, asked in zip(own.alternatives, own.counted, strict=True):
+        streams = {*windows.bounded, *(plan.counted[number].stream for number in asked)}
+        masks = [few[number] for number in asked] + [there[each] for each in streams if each in there]
+        kept.append(np.logical_and.reduce([within(windows, found.times), *masks]))
+    chosen: BoolArray = np.logical_or.reduce(kept)
+    return chosen
+
+
+def _input_of(plan: PhysicalPlan, stage: int, stream: int) -> int:
+    inputs = plan.stages[stage].inputs
+    return next(place for place, each in enumerate(inputs) if stream in each.members)
 
 
 def latest_times(times: Times) -> Int64Array:

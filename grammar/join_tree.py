@@ -349,31 +349,37 @@ def _asking(join: LaterJoin, links: Collection[Link]) -> LaterJoin:
 # Arranged joins --------------------------------------------------------------
 
 
-def arranged(tree: JoinTree, links: Collection[Link], counted: Collection[int] = ()) -> JoinTree:
+def arranged(
+    tree: JoinTree,
+    links: Collection[Link],
+    counted: Collection[tuple[frozenset[int], frozenset[int]]] = (),
+    *,
+    stays: bool = False,
+) -> JoinTree:
     """Return the same joins with what they ask, inner ones first where that makes no difference.
 
-    An inner join can come before a LEFT, SEMI or ANTI JOIN whose item it does not know. Windows of rows of
-    the items ``counted`` belong to each join of what has one; that of such an item itself knows all rows that
-    are there before it.
+    An inner join can come before a LEFT, SEMI or ANTI JOIN whose item it does not know, where none ``stays``
+    in its place. ``counted``: the items of windows of rows and of choices with such, and those without which
+    none is true. They belong to each join of what has the first; that of such an item itself knows all rows
+    that are there before it.
     """
     links = [*links, *(link for each in tree.staged.joins for link in _of_rows(each, counted))]
     whole = _nested(tree)
-    for each in _all(whole):
-        _inner_first(each, links, counted)
+    for each in () if stays else _all(whole):
+        _inner_first(each, links, frozenset().union(*(streams for streams, _ in counted)))
     last = _linked_first(tree, [link.streams for link in links if len(link.streams) > 1])
     whole.joins += [_Later(each.kind, each.on, _Joined([each.item]), each) for each in last]
     return _flat(whole, tree.static, links)
 
 
-def _of_rows(join: LaterJoin, counted: Collection[int]) -> Iterator[Link]:
-    """Yield what a join asks for where it is inside windows of rows of some items."""
-    single = len(join.right) == 1
-    for stream in counted:
-        if stream in join.left:
-            pair = frozenset({stream, join.item})
-            yield Link(pair, pair if single else frozenset({stream}))
-        elif stream in join.right and not single:
-            yield Link(frozenset({join.left[0], stream}), frozenset({stream}))
+def _of_rows(join: LaterJoin, counted: Collection[tuple[frozenset[int], frozenset[int]]]) -> Iterator[Link]:
+    """Yield what a join asks for where it is inside windows of rows; ``counted`` as above."""
+    own = frozenset({join.item})
+    for streams, needed in counted:
+        if streams <= {*join.left}:
+            yield Link(streams | own, needed | own if len(join.right) == 1 else needed)
+        elif streams <= {*join.right} and len(join.right) > 1:
+            yield Link(streams | {join.left[0]}, needed)
 
 
 def _nested(tree: JoinTree) -> _Joined:

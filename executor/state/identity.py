@@ -112,7 +112,9 @@ def _of_outer(plan: PhysicalPlan, stage: Stage) -> dict[str, Any]:
         gates = sorted(operand for gate in stage.gates for operand in gate.check.columns)
         found |= {"asked": sorted(stage.asked), "gates": gates}
     if stage.alternatives:
-        found["inside"] = sorted(str(each.tables[Clock.TIME]) for each in stage.alternatives)
+        rows = [f" {[*each]}" for each in stage.counted] or [""] * len(stage.alternatives)
+        times = (str(each.tables[Clock.TIME]) for each in stage.alternatives)
+        found["inside"] = sorted(map(str.__add__, times, rows))
     if stage.nearest is not None:
         found |= {"timed_by": stage.timed_by} if stage.timed_by else {}
         found |= {"nearest": stage.nearest.value, "tied": [list(each) for each in stage.tied]}

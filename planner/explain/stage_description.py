@@ -151,9 +151,11 @@ def _inside(plan: PhysicalPlan, stage: Stage) -> Iterator[str]:
     if not isinstance(stage, Join) or not stage.alternatives:
         return
     found = []
-    for windows in stage.alternatives:
+    for place, windows in enumerate(stage.alternatives):
         checks = window_checks(windows, stage.members, stage.members)
-        found.append(" and ".join(_bound(plan, each) for each in checks))
+        counted = stage.counted[place] if stage.counted else ()
+        rows = [f"{_rows(plan, number)} later, up to its latest time" for number in counted]
+        found.append(" and ".join([*(_bound(plan, each) for each in checks), *rows]))
     yield f"what meets is inside one of {len(found)} alternatives: {'; '.join(found)}"
 
 
@@ -168,11 +170,12 @@ def _counted(plan: PhysicalPlan, number: int) -> Iterator[str]:
     if not held and number < len(plan.stages) - 1:
         return
     windows = [(place, plan.counted[place]) for place in windows_at(plan, number)]
+    everywhere = {place for asked in plan.asked for place in asked}
     for place, window in windows:
-        name = plan.streams[window.stream].alias
-        rows = "no row" if window.rows == 1 else f"fewer than {window.rows} rows"
-        of = f"{rows} of {name}{' with the same key' if window.keys else ''}"
-        of += f" with {window.condition}" if window.condition else ""
+        if place not in everywhere:
+            # Alternatives of a join have it.
+            continue
+        of = _rows(plan, place)
         others = [n for n, asked in enumerate(plan.asked, start=1) if place in asked]
         where = f" (alternative {listed([*map(str, others)])})" if len(plan.asked) > 1 else ""
         be = "is" if window.rows == 1 else "are"
@@ -185,6 +188,14 @@ def _counted(plan: PhysicalPlan, number: int) -> Iterator[str]:
         what = "what comes here waits before it is joined" if held else "a result waits in the state"
         yield f"{what} until {name}'s watermark passes its latest time"
         yield f"the times of the rows of {name} go to {to}, and are kept as long as a result can ask for them"
+
+
+def _rows(plan: PhysicalPlan, number: int) -> str:
+    """Return what a window of rows allows, without until when."""
+    window = plan.counted[number]
+    rows = "no row" if window.rows == 1 else f"fewer than {window.rows} rows"
+    of = f"{rows} of {plan.streams[window.stream].alias}{' with the same key' if window.keys else ''}"
+    return f"{of} with {window.condition}" if window.condition else of
 
 
 def later_rows(plan: PhysicalPlan, stream: int) -> str:

@@ -185,10 +185,11 @@ class Join(_Common):
     SQL over their aliases. In a tree of joins not all of which are inner ones it has ``windows`` of its own,
     and of a tuple that lacks a row of the streams ``asked`` it knows that it meets no other; nor does one of
     which one of ``gates`` is not true. Where there are ``alternatives``, what meets must be inside one
-    of these windows, too. ``lags``: how much earlier than the watermarks that it waits for its results may
-    be. ``nearest``: which row of the second input an ASOF JOIN takes of one of the first; of several rows of
-    that instant the least one by the columns ``tied``. ``timed_by`` is the stream whose times are compared
-    with those of the second input, there of its first stream.
+    of these windows, too, and of the windows of rows that ``counted`` has for that one. ``lags``: how much
+    earlier than the watermarks that it waits for its results may be. ``nearest``: which row of the second
+    input an ASOF JOIN takes of one of the first; of several rows of that instant the least one by the
+    columns ``tied``. ``timed_by`` is the stream whose times are compared with those of the second input,
+    there of its first stream.
     """
 
     kind: JoinKind = JoinKind.INNER
@@ -201,9 +202,12 @@ class Join(_Common):
     tied: tuple[Operand, ...] = ()
     timed_by: int = 0
     alternatives: tuple[Windows, ...] = ()
+    counted: tuple[tuple[int, ...], ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.counted and len(self.counted) != len(self.alternatives):
+            raise ValueError("each alternative of a stage has its own windows of rows")
         if sum(len(each.members) for each in self.inputs) != len(self.members):
             raise ValueError("a stage joins inputs with distinct streams")
 

@@ -1,19 +1,23 @@
 """Windows of rows: what is counted for them, and beside what they are not available."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.planner.plan.physical import CountedWindow
 from wjoin.planner.plan.stage_kinds import Stage
 from wjoin.planner.request import Planning
 from wjoin.planner.shape.decompose import DraftInput
+from wjoin.planner.shape.join_keys import KeyPart, can_be_key
 from wjoin.planner.shape.scans import ScanBuilder
+from wjoin.planner.shape.stages import equal_parts
 from wjoin.planner.windows.window_graph import RowsTerm
 
 
 def rows_terms(planning: Planning) -> tuple[RowsTerm, ...]:
     """Return the windows of rows of a block, each once."""
-    return tuple(dict.fromkeys(term for branch in planning.graph.branches for term in branch.counted))
+    graph = planning.graph
+    chosen = (term for own in graph.rows for each in own for term in each)
+    return tuple(dict.fromkeys([*(term for branch in graph.branches for term in branch.counted), *chosen]))
 
 
 def refuse_uncounted(planning: Planning) -> None:
@@ -39,7 +43,7 @@ def _why_latest(planning: Planning, table: int) -> str:
     Empty where no row of it is the latest of a combination.
     """
     graph, tree = planning.graph, planning.bound.tree
-    if len({branch.counted for branch in graph.branches}) > 1:
+    if len({branch.counted for branch in graph.branches}) > 1 or any(map(any, graph.rows)):
         return "as its window may be that of another alternative"
     alternatives = [branch.windows for branch in graph.branches]
     if tree.joins:
@@ -57,19 +61,21 @@ def _why_latest(planning: Planning, table: int) -> str:
 
 def counted_windows(
     planning: Planning, stages: Sequence[Stage], scans: Sequence[ScanBuilder]
-) -> tuple[tuple[CountedWindow, ...], tuple[tuple[int, ...], ...]]:
-    """Return the windows of rows, and by alternative the numbers of those that it asks for.
+) -> tuple[tuple[CountedWindow, ...], dict[RowsTerm, int]]:
+    """Return the windows of rows, and the number of each as it is written.
 
     Raises WJ501 for PER KEY where rows have no key whose values can be compared.
     """
     terms = rows_terms(planning)
-    if not terms:
-        return (), ()
     made = {each: _counted(planning, each, stages, scans) for each in terms}
     # The state has them in the same order, however the statement is spelled.
     counted = sorted({*made.values()}, key=lambda each: (each.stream, each.rows, each.keys, str(each)))
-    asked = (sorted({counted.index(made[each]) for each in one.counted}) for one in planning.graph.branches)
-    return tuple(counted), tuple(map(tuple, asked))
+    return tuple(counted), {term: counted.index(each) for term, each in made.items()}
+
+
+def asked_of(terms: Iterable[RowsTerm], numbers: Mapping[RowsTerm, int]) -> tuple[int, ...]:
+    """Return the numbers of windows of rows."""
+    return tuple(sorted({numbers[each] for each in terms}))
 
 
 def _counted(
@@ -100,9 +106,19 @@ def _keys(stream: int, stages: Sequence[Stage]) -> Iterator[int]:
 def _others(planning: Planning, stream: int, scan: ScanBuilder, stages: Sequence[Stage]) -> Iterator[int]:
     """Yield the numbers of codes of what a stream is joined by that no stage has as a key."""
     known = {part for key in _keys(stream, stages) for part in scan.keys[key]}
-    for part in (each.part(stream) for each in planning.classes):
+    of_classes = (each.part(stream) for each in planning.classes)
+    for part in (*of_classes, *_of_tables(planning, stream)):
         if part is not None and part not in known:
             yield scan.code(DraftInput((stream,), None, (part,)))
+
+
+def _of_tables(planning: Planning, stream: int) -> Iterator[KeyPart]:
+    """Yield what a stream of a tree is joined by to tables, which Spark joins after the stages."""
+    bound, staged = planning.bound, len(planning.bound.tree.staged.joins)
+    for each in planning.equalities if bound.tree.static else ():
+        if can_be_key(each.common) and bound.join_of(each.equality) >= staged:
+            parts = equal_parts(each)
+            yield from (part for part in (parts.left, parts.right) if part.stream == stream)
 
 
 def _refused(term: RowsTerm, reason: str, remedy: str) -> WJoinError:

@@ -27,6 +27,7 @@ from wjoin.planner.conditions.readable import ReadCondition, Unread
 from wjoin.planner.plan.checks import Condition, PredicateCheck
 from wjoin.planner.plan.stage_kinds import Gate, Join, Retention, Stage
 from wjoin.planner.request import Planning
+from wjoin.planner.shape.counted import asked_of
 from wjoin.planner.shape.decompose import Component, Decomposition, decompose, followed, joined_with
 from wjoin.planner.shape.join_keys import EqualityClass
 from wjoin.planner.shape.scans import ScanBuilder
@@ -52,7 +53,14 @@ from wjoin.planner.text.edits import Edit, apply_edits
 from wjoin.planner.text.literals import literal
 from wjoin.planner.text.scope import StreamColumn
 from wjoin.planner.windows.bounds import Windows, hull
-from wjoin.planner.windows.window_graph import MAXIMUM_BRANCHES, Edge, WindowGraph, close, negative_cycle
+from wjoin.planner.windows.window_graph import (
+    MAXIMUM_BRANCHES,
+    Edge,
+    RowsTerm,
+    WindowGraph,
+    close,
+    negative_cycle,
+)
 
 
 def arranged_tree(bound: BoundSelect, windows: TreeWindows, block: syntax.SelectBlock) -> JoinTree:
@@ -82,7 +90,11 @@ def arranged_tree(bound: BoundSelect, windows: TreeWindows, block: syntax.Select
                 "WJ107", message, span=span, help="join the path by AND, or write two statements"
             )
     given = (Link(pair, pair, window=True) for pair in map(ends, windows.given.bounds))
-    found = arranged(tree, [*given, *choices, *decided], windows.counted)
+    counted = [frozenset({stream}) for stream in windows.counted]
+    of_rows = [(each, each) for each in counted]
+    of_rows += [(frozenset().union(*each), frozenset.intersection(*each)) for each in windows.counted_choices]
+    stays = bool(windows.counted_choices)
+    found = arranged(tree, [*given, *choices, *decided], of_rows, stays=stays)
     windows.refuse_lost(found)
     if any(each.streaming for each in (source.relation for source in bound.sources)):
         timeless = [number for number, time in enumerate(bound.times) if time is None]
@@ -190,7 +202,10 @@ def graph_of(graph: WindowGraph, tree: JoinTree) -> WindowGraph:
     if len(first) > 1 and not tree.staged.joins:
         # The stages are those of the inner joins, and the alternatives theirs.
         parts = [graph_of(replace(graph, joins=((each,), *others)), tree) for each in first]
-        branches = tuple(each.branches[0] for each in parts)
+        branches = tuple(
+            replace(each.branches[0], counted=(*each.branches[0].counted, *rows))
+            for each, rows in zip(parts, graph.rows[0], strict=True)
+        )
         return replace(graph, branches=branches, windows=hull([each.windows for each in branches]))
     numbers = range(len(graph.names))
     (branch,) = graph.branches
@@ -287,11 +302,12 @@ def later_stages(
     stages: Sequence[Stage],
     scans: Sequence[ScanBuilder],
     late: Collection[frozenset[int]],
+    rows: Mapping[RowsTerm, int],
 ) -> tuple[Stage, ...]:
     """Return stages with what a tree of joins says of them; the last ones are those of the later joins.
 
-    ``late``: the streams of equalities that no stage can check. Raises WJoinError WJ107 for what only joins
-    of tables can do.
+    ``late``: the streams of equalities that no stage can check. ``rows``: the numbers of windows of rows.
+    Raises WJoinError WJ107 for what only joins of tables can do.
     """
     tree = planning.bound.tree.staged
     if not tree.joins:
@@ -308,8 +324,9 @@ def later_stages(
             whole = {*stage.members} == {*tree.part(part)}
             own = tuple(_on(planning, part)) if whole else ()
             chosen = chosen_windows(graph, tree, part) if whole else ()
+            counted = _chosen_rows(graph, tree, part, rows) if whole else ()
             windows = _windows(graph, tree, part) if several else None
-            made.append(replace(stage, windows=windows, on=own, alternatives=chosen))
+            made.append(replace(stage, windows=windows, on=own, alternatives=chosen, counted=counted))
             continue
         join = tree.joins[number]
         if planning.staged:
@@ -331,6 +348,7 @@ def later_stages(
                 stage,
                 lags=tuple(_lags(graph, tree, number)),
                 alternatives=chosen_windows(graph, tree, number),
+                counted=_chosen_rows(graph, tree, number, rows),
             )
         )
     return tuple(made)
@@ -339,7 +357,20 @@ def later_stages(
 def chosen_windows(graph: WindowGraph, tree: JoinTree, number: int) -> tuple[Windows, ...]:
     """Return the windows of which what a join makes must be inside one; empty where there are no others."""
     found = graph.joins[number - tree.first] if graph.joins else ()
-    return found if len(found) > 1 else ()
+    return found if len(found) > 1 or _counts(graph, tree, number) else ()
+
+
+def _counts(graph: WindowGraph, tree: JoinTree, number: int) -> bool:
+    return bool(graph.rows) and any(graph.rows[number - tree.first])
+
+
+def _chosen_rows(
+    graph: WindowGraph, tree: JoinTree, number: int, rows: Mapping[RowsTerm, int]
+) -> tuple[tuple[int, ...], ...]:
+    """Return the windows of rows of each of the alternatives of a join; empty where none has any."""
+    if not _counts(graph, tree, number):
+        return ()
+    return tuple(asked_of(each, rows) for each in graph.rows[number - tree.first])
 
 
 def _nearest(planning: Planning, number: int, stage: Join, scans: Sequence[ScanBuilder]) -> Join:

@@ -19,7 +19,7 @@ from wjoin.planner.plan.physical import Output, PhysicalPlan
 from wjoin.planner.plan.to_come import waits_for_ever
 from wjoin.planner.request import Planning
 from wjoin.planner.shape.at_once import at_once, can_meet_at_once
-from wjoin.planner.shape.counted import counted_windows
+from wjoin.planner.shape.counted import asked_of, counted_windows
 from wjoin.planner.shape.decompose import Decomposition
 from wjoin.planner.shape.hops import can_hop, in_hops
 from wjoin.planner.shape.join_keys import KeyPart, can_be_key
@@ -116,10 +116,10 @@ def _shape(planning: Planning, draft: Decomposition) -> Shape:
     if planning.approximate is not None:
         for each in scans:
             each.home()
-    counted, asked = counted_windows(planning, staged, scans)
+    counted, rows = counted_windows(planning, staged, scans)
     undecided = [frozenset(part.stream for part in pair) for pair in late]
     undecided += [frozenset(streams_of(each)) for each in unusable]
-    staged = later_stages(planning, staged, scans, undecided)
+    staged = later_stages(planning, staged, scans, undecided, rows)
     streams = tuple(
         scan.scan(
             *(
@@ -159,7 +159,7 @@ def _shape(planning: Planning, draft: Decomposition) -> Shape:
         lookups=tuple(join for join, _ in joins),
         watermarked=tuple(each.number for each in bound.sources if each.relation.watermark),
         counted=counted,
-        asked=asked,
+        asked=tuple(asked_of(each.counted, rows) for each in graph.branches) if counted else (),
         approximate=planning.approximate,
     )
     if plan.optional and (why := outer_undated(plan)):

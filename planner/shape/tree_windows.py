@@ -1,7 +1,8 @@
 """The windows of a tree of joins: each join has those that it brings together, as if they stood in its ON.
 
 A bound belongs to the join of the later one of its streams. Alternatives of one OR belong together, to the
-last of their joins: what they say of streams that are there before is a condition on these.
+last of their joins: what they say of streams that are there before is a condition on these. Those with
+windows of rows belong to each later join as well that knows their streams: what it brings may be the latest.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -65,17 +66,30 @@ class TreeWindows:
 
     @property
     def counted(self) -> frozenset[int]:
-        """The streams of its windows of rows."""
-        chosen = chain(*(rows_in(each) for choice in self.given.choices for each in choice))
-        return frozenset(each.stream for each in (*self.given.counted, *chosen))
+        """The streams of its windows of rows outside of choices."""
+        return frozenset(each.stream for each in self.given.counted)
+
+    @property
+    def counted_choices(self) -> list[list[frozenset[int]]]:
+        """The streams of each alternative of those choices that have windows of rows."""
+        choices = (choice for choice in self.given.choices if any(map(rows_in, choice)))
+        return [[named_in([each]) for each in choice] for choice in choices]
 
     def of_join(self, tree: JoinTree, number: int) -> list[Alternative]:
         """Return the alternatives of a join, each with what all of them have. Raises WJ107."""
         bounds = [each for each in self.given.bounds if _belongs(ends(each), tree, number)]
-        choices = [each for each in self.given.choices if _belongs(named_in(each), tree, number)]
+        choices = [each for each in self.given.choices if self._is_of(each, tree, number)]
         for alternative in chain(*choices):
             self._refuse_missing(tree, number, alternative)
         return [tuple(chain(bounds, *chosen)) for chosen in product(*choices)]
+
+    def _is_of(self, choice: Sequence[Alternative], tree: JoinTree, number: int) -> bool:
+        """Return whether a join keeps one of the alternatives of a choice."""
+        named = named_in(choice)
+        if _belongs(named, tree, number):
+            return True
+        later = number > tree.meeting(named) and number >= 0 and tree.joins[number].item not in tree.static
+        return later and any(map(rows_in, choice)) and named <= {*tree.known(number)}
 
     def _refuse_missing(self, tree: JoinTree, number: int, alternative: Alternative) -> None:
         """Raise WJ107 for an alternative about a stream that need not be there where the others hold.
@@ -87,7 +101,7 @@ class TreeWindows:
         join = tree.joins[number]
         asked = tree.there(join.asked, number)[0]
         loose = (named_in([alternative]) & tree.missing(number)) - asked
-        if loose and (rows_in(alternative) or not all(map(asked.intersection, join.sides))):
+        if loose and not all(map(asked.intersection, join.sides)):
             name, own = self.names[min(loose)], self.names[join.item]
             message = (
                 f"of the windows joined by OR at the join with {own} one asks for {name}, "
@@ -133,11 +147,12 @@ class TreeWindows:
             found.append(without_included([as_given(each, size) for each in possible or alternatives]))
         tree = replace(tree, joins=tuple(joins))
         of_joins = tuple(tuple(each.given for each in own) for own in found)
+        rows = tuple(tuple(each.counted for each in own) for own in found)
         if size == 2:
             return tree, self._of_two(found[-1], left_out)
         given = together(of_joins)
         branch = Branch(given, given, ((),), self.given.counted)
-        return tree, WindowGraph(self.names, self.kind, (branch,), given, left_out, of_joins)
+        return tree, WindowGraph(self.names, self.kind, (branch,), given, left_out, of_joins, rows)
 
     def _of_two(self, alternatives: Sequence[Branch], left_out: int) -> WindowGraph:
         """Return the windows of a join of two streams."""
@@ -245,5 +260,5 @@ def _tightest(bounds: Sequence[int | None]) -> int | None:
 
 def _link(terms: Alternative, join: LaterJoin) -> tuple[int, int, Span]:
     """Return two streams of the sides of a join that a bound links, and where that stands."""
-    own = next(each for each in edges_in(terms) if join.crossed_by(ends(each)))
-    return own.source, own.target, own.span
+    own = next((each for each in edges_in(terms) if join.crossed_by(ends(each))), None)
+    return (join.left[0], join.item, terms[0].span) if own is None else (own.source, own.target, own.span)

@@ -76,7 +76,8 @@ class WindowGraph:
     ``windows`` is their hull, the greatest bound of every pair. ``contradictory`` counts the
     alternatives that no tuple can satisfy. ``joins`` are, of a tree of joins of more than two streams, those
     of each join as written, first of the inner ones at its beginning: a result is inside one of them.
-    ``said`` are the bounds that conditions say.
+    ``rows`` are the windows of rows that stand in these alternatives. ``said`` are the bounds that conditions
+    say.
     """
 
     names: tuple[str, ...]
@@ -85,6 +86,7 @@ class WindowGraph:
     windows: Windows
     contradictory: int
     joins: tuple[tuple[Windows, ...], ...] = ()
+    rows: tuple[tuple[tuple[RowsTerm, ...], ...], ...] = ()
     said: tuple[Edge, ...] = ()
 
     @property
@@ -114,7 +116,7 @@ def given_windows(
 ) -> GivenWindows:
     """Return a window condition as it is written, None for no windows. Nothing may be inside of it.
 
-    Raises WJ107, WJ110, WJ201, WJ212 and WJ303 to WJ306.
+    Raises WJ110, WJ201, WJ212 and WJ303 to WJ306.
     """
     reader = _Reader(tuple(names), kind, parameters, frozenset(timeless), empty=True)
     bounds: list[Edge] = []
@@ -123,7 +125,6 @@ def given_windows(
     for term in () if condition is None else _conjuncts(condition):
         read = reader.alternatives(term)
         if len(read) > 1:
-            _refuse_rows(read, names, term.span)
             choices.append(tuple(map(tuple, read)))
             continue
         counted += [each for each in read[0] if isinstance(each, RowsTerm)]
@@ -140,14 +141,6 @@ def _conjuncts(condition: syntax.WindowCondition) -> Iterator[syntax.WindowCondi
             yield from _conjuncts(term)
     else:
         yield condition
-
-
-def _refuse_rows(alternatives: Sequence[Sequence[Edge | RowsTerm]], names: Sequence[str], span: Span) -> None:
-    """Raise WJ107 for a window of rows in an OR among several joins."""
-    if len(names) > 2 and any(isinstance(each, RowsTerm) for terms in alternatives for each in terms):
-        message = "among several joins a window of rows cannot be joined to others by OR"
-        help = "join it by AND, or join two relations in a subquery with its window"
-        raise WJoinError("WJ107", message, span=span, help=help)
 
 
 def _refuse_many(condition: syntax.WindowCondition) -> None:

@@ -49,6 +49,20 @@ def test_a_join_that_does_not_ask_for_a_stream_has_no_bound_of_it() -> None:
     assert (lag.stream, lag.distances) == (1, ((0, SECOND),))
 
 
+def test_windows_of_rows_joined_by_or_belong_to_later_joins_of_all_their_streams() -> None:
+    """The inner join stays where it is: what it brings may be the latest row."""
+    text = """SELECT A.v FROM a A LEFT JOIN b B ON A.k = B.k {} c C ON A.k = C.k
+              WINDOW (A, B) = 9 SECONDS AND WINDOW (A, C) = 2 SECONDS
+              AND (WINDOW (A, B) = 1 SECOND OR WINDOW A = 2 ROWS)"""
+    for kind in ("LEFT JOIN", "JOIN"):
+        first, last = joins(plan(text.format(kind)))
+        assert (first.members, last.members) == ((0, 1), (0, 1, 2))
+        assert first.counted == last.counted == ((), (0,))
+        assert last.asked == {0, 2}
+    first, last = joins(plan(text.format("LEFT JOIN").replace("LEFT JOIN b", "SEMI JOIN b")))
+    assert (first.counted, last.counted) == (((), (0,)), ())
+
+
 def test_inner_joins_come_first_where_that_makes_no_difference() -> None:
     linked = """SELECT A.v FROM a A LEFT JOIN b B ON A.k = B.k JOIN c C ON {}.k = C.k
                 WINDOW (A, B) = 1 SECOND AND WINDOW ({}, C) = 2 SECONDS"""

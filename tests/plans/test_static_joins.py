@@ -64,6 +64,20 @@ def test_inner_joins_in_a_row_begin_with_what_a_condition_links() -> None:
     assert all(each.equalities for each in found.lookups)
 
 
+def test_per_key_counts_by_what_tables_are_joined_by_too() -> None:
+    """Of all inner joins, and of a LEFT JOIN with the table, by the columns of A alone."""
+    text = "SELECT A.v FROM a A JOIN b B ON A.k = B.k {} d D ON {}.v = D.v WINDOW (A, B) = 1 SECOND {}"
+    rows = "AND WINDOW A = 2 ROWS PER KEY"
+    for kind, left, keys in [
+        ("JOIN", "A", {"k", "v"}),
+        ("LEFT JOIN", "A", {"k", "v"}),
+        ("LEFT JOIN", "B", {"k"}),
+    ]:
+        found = plan(text.format(kind, left, rows), "ssd")
+        codes = [found.streams[0].codes[key] for key in found.counted[0].keys]
+        assert {each.expressions[0].rpartition(".")[2] for each in codes} == keys
+
+
 @pytest.mark.parametrize(("kind", "between"), [("JOIN", 2 * SECOND), ("LEFT JOIN", 3 * SECOND)])
 def test_nothing_is_derived_through_a_table_that_may_have_no_row(kind: str, between: int) -> None:
     found = plan(

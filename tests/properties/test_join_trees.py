@@ -141,6 +141,19 @@ class Bound:
 
 
 @dataclass(frozen=True)
+class Counted:
+    """``WINDOW stream = rows ROWS [PER KEY]``."""
+
+    stream: int
+    rows: int
+    per_key: bool
+
+    @property
+    def text(self) -> str:
+        return f"WINDOW {NAMES[self.stream]} = {self.rows} ROWS{' PER KEY' if self.per_key else ''}"
+
+
+@dataclass(frozen=True)
 class Step:
     """A join with one more stream, or with what the joins ``right`` after that make."""
 
@@ -149,11 +162,23 @@ class Step:
     said: Sequence[Said] = ()
     match: str = ""
     """How the time of the stream of the first term and its own compare, of an ASOF JOIN."""
-    choice: Sequence[Sequence[Bound]] = ()
+    choice: Sequence[Sequence[Bound | Counted]] = ()
     """Windows joined by OR: alternatives, each of windows joined by AND."""
     enclosed: bool = False
     """Whether what is before it is in parentheses."""
     right: Sequence["Step"] = ()
+
+    @property
+    def counted(self) -> list[Counted]:
+        """The windows of rows of its choice."""
+        return [each for one in self.choice for each in one if isinstance(each, Counted)]
+
+    @property
+    def named(self) -> set[int]:
+        """The streams of its choice."""
+        found = {each.stream for each in self.counted}
+        bounds = (each for one in self.choice for each in one if isinstance(each, Bound))
+        return found.union(*((each.first, each.second) for each in bounds))
 
     @property
     def size(self) -> int:
@@ -172,19 +197,6 @@ class Step:
     def compares(self, time: int, own: int) -> bool:
         signs = {">=": time >= own, ">": time > own, "<=": time <= own, "<": time < own}
         return signs.get(self.match, True)
-
-
-@dataclass(frozen=True)
-class Counted:
-    """``WINDOW stream = rows ROWS [PER KEY]``."""
-
-    stream: int
-    rows: int
-    per_key: bool
-
-    @property
-    def text(self) -> str:
-        return f"WINDOW {NAMES[self.stream]} = {self.rows} ROWS{' PER KEY' if self.per_key else ''}"
 
 
 @dataclass(frozen=True)
@@ -211,6 +223,11 @@ class Case:
     def numbered(self) -> list[tuple[int, Step]]:
         """All joins, each with its first stream."""
         return list(_numbered(self.steps, 1))
+
+    @property
+    def every_count(self) -> list[Counted]:
+        """All windows of rows."""
+        return [*self.counted, *(each for _, step in self.numbered for each in step.counted)]
 
     @property
     def hidden(self) -> set[int]:
@@ -290,29 +307,36 @@ def conditions(draw: st.DrawFn, left: Sequence[int], right: Sequence[int]) -> Sa
 
 
 @st.composite
-def choices(draw: st.DrawFn, left: Sequence[int], right: Sequence[int]) -> Sequence[Sequence[Bound]]:
-    """Return alternatives of a join, each with a window of its sides and perhaps one of others."""
+def choices(
+    draw: st.DrawFn, left: Sequence[int], right: Sequence[int], *, rows: bool = False
+) -> Sequence[Sequence[Bound | Counted]]:
+    """Return alternatives of a join, each with a window of its sides and perhaps ones of others, or rows."""
     alternatives = []
     for _ in range(draw(st.integers(2, 3))):
         low = draw(st.sampled_from([-6, -2, 0, 4]))
         first, own = draw(st.sampled_from(left)), draw(st.sampled_from(right))
-        bounds = [Bound(first, own, low, low + draw(st.integers(-1, 6)))]
+        bounds: list[Bound | Counted] = [Bound(first, own, low, low + draw(st.integers(-1, 6)))]
         if len(left) > 1 and draw(st.booleans()):
             first, second = draw(st.permutations(left))[:2]
             bounds.append(Bound(first, second, draw(st.integers(-4, 0)), draw(st.integers(0, 4))))
+        if rows:
+            counted = st.builds(Counted, st.sampled_from([*left, *right]), st.integers(1, 3), st.booleans())
+            bounds += draw(st.lists(counted, max_size=2))
         alternatives.append(bounds)
     return alternatives
 
 
 @st.composite
-def joins(draw: st.DrawFn, first: int, count: int, *, nested: bool) -> tuple[list[Step], list[int]]:
+def joins(
+    draw: st.DrawFn, first: int, count: int, *, nested: bool, rows: bool = False
+) -> tuple[list[Step], list[int]]:
     """Return the joins of streams from a number on, so many, and those of which there are columns."""
     steps: list[Step] = []
     visible, number = [first], first + 1
     while number < first + count:
         left = first + count - number
         size = draw(st.integers(1, left)) if nested else 1
-        inside, right = draw(joins(number, size, nested=nested))
+        inside, right = draw(joins(number, size, nested=nested, rows=rows))
         others = draw(st.lists(st.sampled_from(visible), min_size=1, max_size=2, unique=True))
         low = draw(st.sampled_from([-12, -4, -2, 0, 1, 5, 10]))
         said = [draw(conditions(visible, right)) for _ in range(draw(st.integers(0, 2)))]
@@ -334,7 +358,9 @@ def joins(draw: st.DrawFn, first: int, count: int, *, nested: bool) -> tuple[lis
         # Of several streams it is not said which one NEAREST goes by.
         rules = [">=", ">", "<=", "<", *(["NEAREST"] if len(terms) == 1 else [])]
         match = draw(st.sampled_from(rules)) if kind.asof else ""
-        choice = draw(choices(visible, right)) if match != "NEAREST" and draw(st.booleans()) else ()
+        choice = (
+            draw(choices(visible, right, rows=rows)) if match != "NEAREST" and draw(st.booleans()) else ()
+        )
         steps.append(Step(kind, terms, said, match, choice, draw(st.booleans()), inside))
         if not kind.one_sided:
             visible += right
@@ -343,9 +369,9 @@ def joins(draw: st.DrawFn, first: int, count: int, *, nested: bool) -> tuple[lis
 
 
 @st.composite
-def cases(draw: st.DrawFn, *, rows_counted: bool = False) -> Case:
+def cases(draw: st.DrawFn, *, rows_counted: bool = False, rows_chosen: bool = False) -> Case:
     count = draw(st.integers(2, 4 if rows_counted else 5))
-    steps, _ = draw(joins(0, count, nested=not rows_counted))
+    steps, _ = draw(joins(0, count, nested=not rows_counted, rows=rows_chosen))
     numbers = iter(range(100_000))
 
     # Some streams come later than others.
@@ -359,7 +385,8 @@ def cases(draw: st.DrawFn, *, rows_counted: bool = False) -> Case:
         return [(next(numbers), at + time, key, value) for time, key, value in found]
 
     terms = st.builds(Counted, st.integers(0, count - 1), st.integers(1, 3), st.booleans())
-    counted = draw(st.lists(terms, min_size=1, max_size=2)) if rows_counted else []
+    counted = draw(st.lists(terms, min_size=0 if rows_chosen else 1, max_size=2)) if rows_counted else []
+    holds = bool(counted) or rows_chosen
     batches = draw(st.integers(1, 7))
     silences = st.just([]) | st.lists(st.none() | st.integers(1, 3), min_size=count, max_size=count)
     return Case(
@@ -372,9 +399,9 @@ def cases(draw: st.DrawFn, *, rows_counted: bool = False) -> Case:
         draw(st.lists(st.sampled_from(KERNELS[:-1]), min_size=batches + 1, max_size=batches + 1)),
         [
             [rows(7, stream) for stream in range(count)]
-            for _ in range(0 if counted else draw(st.integers(0, 2)))
+            for _ in range(0 if holds else draw(st.integers(0, 2)))
         ],
-        [] if counted else draw(silences),
+        [] if holds else draw(silences),
     )
 
 
@@ -458,7 +485,7 @@ class Oracle:
     ) -> Iterator[tuple[Tuple, bool]]:
         kind, right = step.kind, [each for each, decided in tuples if decided]
         # What windows of rows count is known up to there.
-        counted = [each.stream for each in self.case.counted if each.stream <= number]
+        counted = [each.stream for each in self.case.every_count if each.stream <= number]
         cap = min(map(self.mark, counted), default=float("inf"))
         known = (
             cap if any(each == number or each not in self.case.hidden for each in counted) else float("inf")
@@ -507,9 +534,12 @@ class Oracle:
             if term is step.terms[0] and not step.compares(other[1], own[1]):
                 return False
         rows = {**each, **row}
-        if step.choice and not any(all(bound.holds(rows) for bound in one) for one in step.choice):
+        if step.choice and not any(self._near(one, rows) for one in step.choice):
             return False
         return all(said.is_true(rows, number) for said in step.said)
+
+    def _near(self, alternative: Sequence[Bound | Counted], rows: Tuple) -> bool:
+        return all(bound.holds(rows) for bound in alternative if isinstance(bound, Bound))
 
     def _may_meet(self, each: Tuple, number: int, step: Step) -> bool:
         """Return whether conditions on what is there before a join alone are true."""
@@ -526,14 +556,28 @@ class Oracle:
                 if term.stream > number or term.stream in self.case.hidden:
                     continue
                 return False
-            later = (
-                other
-                for other in self.rows[term.stream]
-                if own[1] < other[1] <= last and (not term.per_key or other[2] == own[2])
-            )
-            if sum(1 for _ in later) >= term.rows:
+            if not self._is_few(term, own, last):
                 return False
-        return True
+        return all(
+            any(all(self._holds(each, whole) for each in one) for one in step.choice)
+            for first, step in self.case.numbered
+            if step.counted and first <= number and (first == number or not step.named & self.case.hidden)
+        )
+
+    def _holds(self, term: Bound | Counted, whole: Tuple) -> bool:
+        if isinstance(term, Bound):
+            return term.holds(whole)
+        own = whole.get(term.stream)
+        return own is not None and self._is_few(term, own, latest(whole))
+
+    def _is_few(self, term: Counted, own: Row, last: int) -> bool:
+        """Return whether few enough rows are later than one, and not later than a time."""
+        later = (
+            other
+            for other in self.rows[term.stream]
+            if own[1] < other[1] <= last and (not term.per_key or other[2] == own[2])
+        )
+        return sum(1 for _ in later) < term.rows
 
     def _left_ends(self, each: Tuple, number: int, step: Step) -> dict[int, int]:
         """Return by stream the latest time at which a row of a partner could come, none where none could."""
@@ -648,7 +692,7 @@ def check(case: Case, partitions: int = 1, stretch: int = STRETCH_BYTES) -> None
     )
     # An inner join may be made before those that it follows, which then wait for what it counts.
     later = dropwhile(lambda step: step.kind is JoinKind.INNER, case.steps)
-    moved = bool(case.counted) and any(step.kind is JoinKind.INNER for step in later)
+    moved = bool(case.every_count) and any(step.kind is JoinKind.INNER for step in later)
     found: Counter[tuple[int | None, ...]] = Counter()
     times = {row[0]: row[1] for batch in case.batches for rows in batch for row in rows}
     least = -END
@@ -747,6 +791,29 @@ def test_windows_of_rows_belong_to_each_join_of_what_has_a_row(partitions: int, 
         check(case, partitions, stretch)
 
     run()
+
+
+@pytest.mark.parametrize(("partitions", "stretch"), CUTS)
+def test_windows_of_rows_joined_by_or_belong_to_their_join_and_later_ones(
+    partitions: int, stretch: int
+) -> None:
+    @given(cases(rows_counted=True, rows_chosen=True))
+    def run(case: Case) -> None:
+        check(case, partitions, stretch)
+
+    run()
+
+
+def test_a_later_row_ends_a_window_of_rows_of_an_or_for_later_joins() -> None:
+    """A has B of the same second, and the C that comes before another A; not so the later C."""
+    near, wide = Term(0, -9, 9, False), Term(0, -9, 9, False)
+    choice = [[Bound(0, 1, 0, 0)], [Bound(0, 1, -9, 9), Counted(0, 1, per_key=True)]]
+    steps = [Step(JoinKind.LEFT, [near], choice=choice), Step(JoinKind.LEFT, [wide])]
+    batches = [
+        [[(0, 1, 1, 0), (1, 3, 0, 0)], [(2, 1, 1, 0), (3, 2, 0, 0)], [(4, 2, 1, 0), (5, 3, 0, 0)]],
+        [[(6, 5, 0, 0)], [(7, 4, 0, 0)], [(8, 6, 0, 0), (9, 6, 1, 0)]],
+    ]
+    check(Case(steps, [0, 0, 0], batches, complete=True))
 
 
 def test_what_a_later_on_says_of_earlier_streams_is_no_matter_of_their_joins() -> None:

@@ -70,6 +70,13 @@ STATEMENTS = {
             AND {later("two", "B", "x.s = B.s AND x.k = B.k", LATEST_OF_THREE)} < 3
             AND {later("three", "C", "x.k = C.k", LATEST_OF_THREE)} < 8""",
     ),
+    "three_either": (
+        """SELECT A.n AS a, B.n AS b, C.n AS c FROM one A, two B, three C WHERE A.k = B.k AND B.k = C.k
+           WINDOW (A, B) = 6 AND (WINDOW (B, C) = 2 OR (WINDOW (B, C) = 7 AND WINDOW A = 2 ROWS PER KEY))""",
+        f"""SELECT A.n, B.n, C.n FROM one A, two B, three C WHERE A.k = B.k AND B.k = C.k
+            AND abs(A.n - B.n) <= 6 AND (abs(B.n - C.n) <= 2 OR (abs(B.n - C.n) <= 7
+            AND {later("one", "A", "x.k = A.k", LATEST_OF_THREE)} < 2))""",
+    ),
     "three": (
         """SELECT A.n AS a, B.n AS b, C.n AS c FROM one A, two B, three C
            WINDOW = 6 AND WINDOW B = 2 ROWS PER KEY AND WINDOW C SINCE (C.v = 9)
@@ -117,6 +124,16 @@ OUTER = {
             AND {later("one", "A")} < 25 LEFT JOIN three C ON A.j = C.j AND A.s = C.s
             AND C.n - A.n BETWEEN -3 AND 9 AND {later("one", "A", latest=LATEST_OF_THREE)} < 25
             AND {later("three", "C", "x.j = C.j AND x.s = C.s", LATEST_OF_THREE)} < 2""",
+    ),
+    # Where A has no partner among B, only the window of rows can be true for C.
+    "tree_either": (
+        f"""SELECT A.n AS a, B.n AS b, C.n AS c FROM one A LEFT JOIN two B ON A.k = B.k
+            LEFT JOIN three C ON A.k = C.k {WINDOW} AND WINDOW (A, C) = 6
+            AND (WINDOW (A, B) BETWEEN 0 AND 2 OR WINDOW A = 3 ROWS PER KEY)""",
+        f"""SELECT A.n, B.n, C.n FROM one A LEFT JOIN two B ON A.k = B.k AND {NEAR}
+            AND (B.n - A.n BETWEEN 0 AND 2 OR {later("one", "A", "x.k = A.k")} < 3)
+            LEFT JOIN three C ON A.k = C.k AND abs(A.n - C.n) <= 6
+            AND (B.n - A.n BETWEEN 0 AND 2 OR {later("one", "A", "x.k = A.k", LATEST_OF_THREE)} < 3)""",
     ),
     "asof": (
         """SELECT A.n AS a, B.n AS b FROM one A LEFT ASOF JOIN two B
@@ -204,7 +221,7 @@ BESIDE_TABLE = {
             LEFT JOIN seen V ON A.j = V.j AND V.v > 1
             {WINDOW} AND WINDOW A = 3 ROWS PER KEY AND DWINDOW (V, A) = 15""",
         f"""SELECT A.n, B.n, V.s FROM one A LEFT JOIN two B ON A.k = B.k AND {NEAR}
-            AND {later("one", "A", "x.k = A.k")} < 3
+            AND {later("one", "A", "x.k = A.k AND x.j = A.j")} < 3
             LEFT JOIN seen V ON A.j = V.j AND V.v > 1 AND A.n - V.n BETWEEN 0 AND 15""",
     ),
 }
