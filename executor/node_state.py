@@ -17,7 +17,7 @@ from wjoin.executor.state.writing import FIRST_CUTTING
 from wjoin.executor.stretches import Arrived
 from wjoin.parts.kernels.runs import int64_view
 from wjoin.parts.routes.route import Role
-from wjoin.parts.summaries.error import Sample
+from wjoin.parts.summaries.error import Sample, stands_for
 from wjoin.parts.summaries.flow import visit_chance
 from wjoin.parts.summaries.profile import Profile
 from wjoin.parts.summaries.summary import Form, Summary
@@ -30,8 +30,9 @@ _MISSING, _MILLION = ("missing", "missing_least", "missing_most"), 1_000_000
 _PROFILED = 1 << 14
 """New rows of a node by which is told what rows could visit, at the most."""
 
-_LESS = 0.8
-"""The weight of what was measured before, against that of a new micro-batch."""
+_LESS, _LEAST, _MANY = 0.8, 0.5, 1000
+"""The weight of what was measured before, against that of a new micro-batch: where there is little, and where
+these are many matches."""
 
 _NODE = "node"
 """The order of the slice with what a node tells."""
@@ -72,7 +73,8 @@ class Measuring:
         roles = [(role, block.num_rows) for group in blocks for role, block in group]
         self.visits = sum(rows for role, rows in roles if role in (Role.VISIT, Role.TRIAL))
         self.trials = sum(rows for role, rows in roles if role is Role.TRIAL)
-        if self.idle:
+        if self.idle or not self.chooser.knows:
+            # What all nodes are visited for says nothing of what summaries are worth.
             return
         for number, edge in enumerate(streams):
             if self.nodes.asked[number] is None:
@@ -107,8 +109,10 @@ class Measuring:
         homes, bins = marks & HOME, (marks >> BIN).astype(np.uint8)
         here = homes == self.place
         chance = np.where(here, 1.0, visit_chance(homes, bins, flow))
-        told = Profile.of_matches(self.nodes.count, homes, bins, matches, here, chance)
-        self.profile = self.profile.plus(told)
+        if self.chooser.knows:
+            worth = stands_for(chance, sampled, flow.sample)
+            told = Profile.of_matches(self.nodes.count, homes, bins, matches, here, worth)
+            self.profile = self.profile.plus(told)
         if self.first:
             sample = Sample.of(codes, matches, chosen, flow.seed, sampled, chance, flow.sample)
         else:
@@ -121,7 +125,7 @@ class Measuring:
         old = None if before.node is None else Told.read(store.load(before.node), self.nodes.count)
         sample, profile = self.sample, self.profile
         if old is not None:
-            sample, profile = old.sample.plus(sample), old.profile.times(_LESS).plus(profile)
+            sample, profile = old.sample.plus(sample), _of_late(old.profile, profile)
         views = tuple(self._view(number, name, after, store) for number, name in self.nodes.stored)
         counted.add("visits", self.visits)
         counted.add("trials", self.trials)
@@ -145,6 +149,12 @@ class Measuring:
         for each in manifest.slices[number] if not self.idle else ():
             whole = whole.plus(_of_slice(self.nodes, name, each, store))
         return whole.to_bytes()
+
+
+def _of_late(old: Profile, new: Profile) -> Profile:
+    """Return what is measured of late: the sooner forgotten the more there is."""
+    many = old.seen.sum() + new.seen.sum() >= _MANY
+    return old.times(_LEAST if many else _LESS).plus(new)
 
 
 _kept: dict[tuple[str, str, Form, str], Summary] = {}

@@ -7,7 +7,7 @@ rows reads that of all nodes, and decides by it; so does every repeated attempt.
 
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TypeVar
 
 import numpy as np
@@ -18,7 +18,7 @@ from wjoin.parts.kernels.runs import Int64Array
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Role, Visits
 from wjoin.parts.summaries.error import Estimate, Sample, estimate
-from wjoin.parts.summaries.flow import SAMPLE, Flow, scores_of, targets, tuned
+from wjoin.parts.summaries.flow import LEAST, SAMPLE, Flow, scores_of, targets, tightened, tuned
 from wjoin.parts.summaries.hashing import FloatArray
 from wjoin.parts.summaries.profile import Profile, bins_of
 from wjoin.parts.summaries.registry import SUMMARIES
@@ -97,6 +97,7 @@ class Nodes:
             messages=self.messages,
             greedy=self.summary.greedy,
             sample=SAMPLE if measured else 0.0,
+            least=LEAST if measured else 0.0,
         )
 
     @property
@@ -186,7 +187,10 @@ class Chooser:
             )
             for place, (number, _) in enumerate(nodes.stored)
         }
-        flow = nodes.flow if nodes.route == BASE else tuned(nodes.flow, profile)
+        flow = nodes.flow
+        if nodes.route != BASE:
+            lost = estimate(sample, flow.sample).error
+            flow = replace(tuned(tightened(flow, lost), profile), error=flow.error)
         return cls(nodes, flow, views, sample)
 
     def scores(self, number: int, codes: Int64Array, homes: Int64Array) -> tuple[FloatArray, Bins]:
@@ -217,6 +221,11 @@ class Chooser:
         scores, bins = self.scores(number, codes, homes)
         found = targets(codes, rows, homes, scores, self.flow)
         return Visited(Visits(homes, found.chosen, found.sampled, begun), bins)
+
+    @property
+    def knows(self) -> bool:
+        """Whether anything is known of a window."""
+        return any(view is not None for views in self.views.values() for view in views)
 
     @property
     def estimate(self) -> Estimate:

@@ -38,6 +38,10 @@ _ENOUGH = 200.0
 visited."""
 
 
+_TIGHTEST = 0.25
+"""The least share of the losses that are asked for at which a flow aims."""
+
+
 @dataclass(frozen=True)
 class Flow:
     """Where rows go.
@@ -177,15 +181,15 @@ def _weighed_chances(weights: Sequence[float]) -> FloatArray:
 def tuned(flow: Flow, profile: Profile) -> Flow:
     """Return the flow for what comes, by what has been measured, or by the scores where that is little.
 
-    With an error asked for it makes as few visits as keep it, and all until enough has been measured; else as
-    many as asked for.
+    With an error asked for it makes as few visits as keep it, and until enough has been measured all of which
+    a greedy flow expects anything; else as many as asked for.
     """
     if not profile.rows.sum():
-        return flow
+        return _unmeasured(flow)
     turns = tuple(bool(each) for each in profile.alike)
     flow = replace(flow, turns=turns)
     if flow.error is not None and flow.sample and profile.seen.sum() < _ENOUGH:
-        return replace(flow, visits=math.inf, forecast=0.0)
+        return _unmeasured(flow)
     if flow.error is None:
         wanted = flow.messages if flow.messages is not None else max(math.log2(flow.nodes), 1.0)
         return _with_visits(flow, profile, min(wanted, flow.nodes - 1.0))
@@ -196,6 +200,23 @@ def tuned(flow: Flow, profile: Profile) -> Flow:
             (low, middle) if _with_visits(flow, profile, middle).forecast <= flow.error else (middle, high)
         )
     return _with_visits(flow, profile, high)
+
+
+def _unmeasured(flow: Flow) -> Flow:
+    """Return the flow while only scores are known: to all nodes but those where they expect nothing."""
+    if flow.greedy:
+        return replace(flow, visits=flow.nodes - 1.0, limit=0, share=0.0, forecast=0.0)
+    return replace(flow, visits=math.inf, forecast=0.0)
+
+
+def tightened(flow: Flow, lost: float) -> Flow:
+    """Return the flow that aims at fewer losses, where more than asked for is ``lost`` as measured so far.
+
+    It is for what tuning learns too late: streams that change, and summaries that become coarser.
+    """
+    if flow.error is None or lost <= flow.error:
+        return flow
+    return replace(flow, error=flow.error * max(flow.error / lost, _TIGHTEST))
 
 
 def _with_visits(flow: Flow, profile: Profile, visits: float) -> Flow:
