@@ -48,6 +48,9 @@ _FIXED = re.compile(r"(ETC/)?(UTC|GMT|Z|UT)?([+-].*)?")
 """Time zones in which no clock is put forward."""
 
 _UNITS = {**UNITS, "WEEK": 7 * DAY}
+_TRUNCATED = {**_UNITS, "MONTH": 31 * DAY, "MON": 31 * DAY, "QUARTER": 92 * DAY, "YEAR": 366 * DAY}
+"""The greatest length of a unit to which times are truncated; of other names Spark makes NULL."""
+
 _NOWHERE = Span(0, 0)
 _WHOLE_TYPES = ("tinyint", "smallint", "int", "bigint")
 _SECONDS = ("unix_timestamp", "to_unix_timestamp")
@@ -319,6 +322,8 @@ class _Reader:
                 return self._added(node)
             case exp.Anonymous() if len(node.expressions) == 1:
                 return self._epoch(self._meaning.function(node), self.form(node.expressions[0]))
+            case exp.Anonymous() if self._meaning.function(node) == "date_trunc":
+                return self._truncated(*node.expressions)
         return None
 
     def _column(self, node: exp.Column) -> _Form | None:
@@ -451,6 +456,13 @@ class _Reader:
         if count.kind != "number" or count.unit is not None or count.constant.denominator != 1:
             return None
         return self._moved(time, _Form("interval", constant=count.constant * size))
+
+    def _truncated(self, unit: exp.Expr, of: exp.Expr) -> _Form | None:
+        """Return ``date_trunc(unit, time)``, which cuts by the clocks of the session's time zone."""
+        time, size = self.form(of), _TRUNCATED.get(unit.name.upper()) if unit.is_string else None
+        if time is None or size is None or time.kind != "time":
+            return None
+        return time.wider(size - 1, 0).by_clocks(self._clock.slack)
 
     def _absolute(self, node: exp.Expr) -> _Form | None:
         node = node.unnest()

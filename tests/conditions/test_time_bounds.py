@@ -68,7 +68,7 @@ def atoms(draw: st.DrawFn) -> Drawn:
     unit = draw(st.sampled_from(sorted(UNITS)))
     size, n, operator = UNITS[unit], draw(small), draw(st.sampled_from(sorted(OPERATORS)))
     test = OPERATORS[operator]
-    match draw(st.integers(0, 6)):
+    match draw(st.integers(0, 8)):
         case 0:
             return Drawn(f"a.ts {operator} b.ts + INTERVAL {n} {unit}", lambda a, b: test(a, b + n * size))
         case 1:
@@ -94,6 +94,14 @@ def atoms(draw: st.DrawFn) -> Drawn:
                 f"unix_millis(b.ts - INTERVAL {n} {unit}) - unix_millis(a.ts) {operator} 2",
                 lambda a, b: test((b - n * size) // 1_000 - a // 1_000, 2),
             )
+        case 6:
+            return Drawn(
+                f"date_trunc('{unit}', a.ts) {operator} date_trunc('{unit}', b.ts) + INTERVAL {n} {unit}",
+                lambda a, b: test(a // size, b // size + n),
+            )
+        case 7:
+            words = f"b.ts {operator} date_trunc('{unit}', a.ts - INTERVAL {n} {unit})"
+            return Drawn(words, lambda a, b: test(b, (a // size - n) * size))
     return Drawn(f"b.ts - a.ts {operator} INTERVAL {n} {unit}", lambda a, b: test(b - a, n * size))
 
 
@@ -162,6 +170,12 @@ SAID = {
     "timestampdiff(SECOND, a.ts, b.ts) <= -1": ([(0, 1, -1_000_000)], True),
     "timestampdiff(SECOND, a.ts, b.ts) >= 1": ([(1, 0, -1_000_000)], True),
     "unix_seconds(b.ts) - unix_seconds(a.ts) < 5": ([(0, 1, 4_999_999)], False),
+    "date_trunc('hour', a.ts) = date_trunc('HOUR', b.ts)": (
+        [(0, 1, 3_599_999_999), (1, 0, 3_599_999_999)],
+        False,
+    ),
+    "b.ts >= date_trunc('minute', a.ts)": ([(1, 0, 59_999_999)], False),
+    "date_trunc('no such unit', a.ts) = date_trunc('hour', b.ts)": (None, False),
     "b.ts - a.ts < INTERVAL '1' DAY": ([(0, 1, 86_399_999_999)], True),
     "b.ts <= a.ts + INTERVAL '1 02:00:00' DAY TO SECOND": ([(0, 1, 93_600_000_000)], True),
     "b.ts <= a.ts + INTERVAL 5 SECONDS AND b.v = 3": ([(0, 1, 5_000_000)], False),

@@ -33,6 +33,8 @@ class ColumnTypes:
     def of(self, stream: int, expression: str) -> str:
         """Return the type of a column. Raises KeyError for another expression."""
         known = {each.name: each.type for each in self.relations[stream].columns}
+        if expression.startswith("date_trunc("):
+            return "timestamp"
         return known[_name(expression).partition(",")[0]]
 
     def common(self, first: str, second: str) -> str | None:

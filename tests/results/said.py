@@ -57,6 +57,12 @@ SPARK = (
     ),
     _two("timestampdiff", "timestampdiff(SECOND, I.ts, C.ts) BETWEEN 0 AND 2", "-999999 us AND 2999999 us"),
     _two("abs of timestampdiff", "abs(timestampdiff(SECOND, I.ts, C.ts)) <= 5", "-5999999 us AND 5999999 us"),
+    _rest(
+        "one minute of the clock",
+        "date_trunc('minute', I.ts) = date_trunc('minute', C.ts)",
+        "-59999999 us AND 59999999 us",
+    ),
+    _rest("since the second began", "C.ts BETWEEN date_trunc('second', I.ts) AND I.ts", "-999999 us AND 0 s"),
     _two("timestampdiff above", "timestampdiff(SECOND, I.ts, C.ts) BETWEEN 1 AND 2", "1 s AND 2999999 us"),
     _two("date_diff", "date_diff(MILLISECOND, I.ts, C.ts) BETWEEN 500 AND 2500", "500 ms AND 2500999 us"),
     _two("timestampadd", "C.ts >= I.ts AND C.ts <= timestampadd(SECOND, 2, I.ts)", "0 s AND 2 s"),

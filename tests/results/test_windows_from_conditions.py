@@ -12,7 +12,7 @@ import wjoin
 from tests.results.said import STATEMENTS, Said
 
 QUICK = ("timestampdiff", "LEFT JOIN of Spark's guide", "ksqldb WITHIN before and after")
-BY_CLOCKS = [each for each in STATEMENTS if re.search("diff|- I.ts|DAY", each.words)]
+BY_CLOCKS = [each for each in STATEMENTS if re.search("diff|trunc|- I.ts|DAY", each.words)]
 EPOCH = datetime(2024, 3, 31, 0, 59, 55, tzinfo=UTC)
 STEP = timedelta(milliseconds=500)
 
