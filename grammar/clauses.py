@@ -148,12 +148,31 @@ def read_clause(text: str, tokens: Sequence[Token]) -> syntax.WindowCondition:
 
 
 def clause_leaves(text: str, tokens: Sequence[Token]) -> list[Leaf]:
-    """Return the leaves of a window clause, with the conditions of landmarks as raw text."""
-    for place, (before, since, opening) in enumerate(zip(tokens, tokens[2:], tokens[3:], strict=False)):
-        if before.word == "WINDOW" and since.word == "SINCE" and opening.text == "(":
-            done, closing = _condition_leaves(text, tokens, place + 3)
-            return [*leaves_of(tokens[: place + 3]), *done, *clause_leaves(text, tokens[closing:])]
+    """Return the leaves of a window clause; landmarks' conditions and bounds in the row are raw text."""
+    for place, token in enumerate(tokens):
+        if [each.word for each in tokens[place : place + 3 : 2]] == ["WINDOW", "SINCE"]:
+            if [each.text for each in tokens[place + 3 : place + 4]] == ["("]:
+                done, closing = _condition_leaves(text, tokens, place + 3)
+                return [*leaves_of(tokens[: place + 3]), *done, *clause_leaves(text, tokens[closing:])]
+        elif token.text == "=" and (end := _bound_end(tokens, place + 1)) > place + 1:
+            first = tokens[place + 1]
+            bound = _leaf("EXPRESSION", text[first.start : tokens[end - 1].end], first.start)
+            return [*leaves_of(tokens[: place + 1]), bound, *clause_leaves(text, tokens[end:])]
     return leaves_of(tokens)
+
+
+def _bound_end(tokens: Sequence[Token], start: int) -> int:
+    """Return the place of the AT MOST behind an expression; ``start`` where none follows."""
+    depth = 0
+    for place in range(start, len(tokens) - 1):
+        token = tokens[place]
+        opens = token.text in ("(", "[") or token.word == "CASE"
+        depth += opens - (token.text in (")", "]") or token.word == "END")
+        if depth < 0 or (depth == 0 and token.word in ("AND", "OR")):
+            break
+        if depth == 0 and token.word == "AT" and tokens[place + 1].word == "MOST":
+            return place
+    return start
 
 
 def read_within(tokens: Sequence[Token]) -> tuple[syntax.Duration, syntax.Duration]:

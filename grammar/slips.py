@@ -77,8 +77,11 @@ two terms are not joined
   {PATH (A, B) WITHIN (1)|PATH (A, B) WITHIN (1) BIDIRECTIONAL|(WINDOW = 5)} {WINDOW = 5|DWINDOW|PATH|(}
 expected a duration, found a name
   write a number and a unit, for example 5 SECONDS; a parameter begins with a colon, :w
-  {WINDOW =|WINDOW (A, B) =|DWINDOW (A, B) =|WINDOW A =|WINDOW = -} w
+  {WINDOW =|WINDOW A =|WINDOW = -} w
   {WINDOW (A, B) BETWEEN 1 AND|WINDOW (A, B) BETWEEN|PATH (A, B) WITHIN (|PATH (A, B) WITHIN (1,} w
+expected a duration, found a name
+  write a number and a unit, such as 5 SECONDS, or what a row says, with a limit: A.ends - A.ts AT MOST 1 HOUR
+  {WINDOW (A, B) =|DWINDOW (A, B) =} w
 a unit follows a string
   put the unit inside the string, for example '5 seconds', or write INTERVAL before it
   WINDOW = '5' SECONDS

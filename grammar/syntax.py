@@ -66,13 +66,24 @@ class WindowAll(Node):
 
 
 @dataclass(frozen=True)
+class InRow(Node):
+    """The bound that a row says itself, an expression on the columns of one stream; ``span`` is its place."""
+
+    expression: str
+
+
+@dataclass(frozen=True)
 class WindowPair(Node):
-    """``WINDOW (A, B) = w``, or ``DWINDOW (A, B) = w`` when directed."""
+    """``WINDOW (A, B) = w``, or ``DWINDOW (A, B) = w`` when directed.
+
+    ``in_row``, of ``WINDOW (A, B) = expression AT MOST w``, is what a row says itself; None for nothing.
+    """
 
     first: Identifier
     second: Identifier
     width: Duration
     directed: bool
+    in_row: InRow | None = None
 
 
 @dataclass(frozen=True)

@@ -112,6 +112,17 @@ class WindowNodes(Transformer[Leaf, Any]):
     ) -> syntax.WindowPair:
         return syntax.WindowPair(first, second, width, True, span=span_of(meta))
 
+    def window_in_row(
+        self, meta: Meta, first: Identifier, second: Identifier, bound: Leaf, width: Duration
+    ) -> syntax.WindowPair:
+        in_row = syntax.InRow(bound.value, span=span_of(bound))
+        return replace(self.window_pair(meta, first, second, width), in_row=in_row)
+
+    def directed_in_row(
+        self, meta: Meta, first: Identifier, second: Identifier, bound: Leaf, width: Duration
+    ) -> syntax.WindowPair:
+        return replace(self.window_in_row(meta, first, second, bound, width), directed=True)
+
     def window_between(
         self,
         meta: Meta,

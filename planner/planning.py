@@ -8,6 +8,7 @@ from wjoin.grammar.canonical import canonical
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import SelectBlock
 from wjoin.planner.bind.binding import BoundSelect, TimeReading, bind, static_relations
+from wjoin.planner.bind.in_row import end_comparison
 from wjoin.planner.bind.match_condition import match_bounds
 from wjoin.planner.bind.outer_joins import about_exists
 from wjoin.planner.bind.select_list import ResultColumn
@@ -37,7 +38,7 @@ from wjoin.planner.shape.stages import Index
 from wjoin.planner.shape.tree_windows import TreeWindows
 from wjoin.planner.text.edits import Edit, apply_edits
 from wjoin.planner.windows.bounds import Clock
-from wjoin.planner.windows.window_graph import WindowGraph, given_windows, window_graph
+from wjoin.planner.windows.window_graph import WindowGraph, given_windows, told_by, window_graph
 
 __all__ = ["Edit", "PlannedSelect", "apply_edits", "plan_select", "statement_meaning"]
 
@@ -164,7 +165,10 @@ def _bound(request: Request) -> Planning:
         said = said_edges(bound)
         windows = TreeWindows(replace(given, bounds=(*given.bounds, *said)), tuple(names), kind)
         tree, graph = windows.resolved(arranged_tree(bound, windows, block))
-        bound, graph = replace(bound, tree=tree), replace(graph_of(graph, tree), said=tuple(said))
+        bound, graph = (
+            replace(bound, tree=tree),
+            replace(graph_of(graph, tree), said=(*said, *told_by(given.bounds))),
+        )
     else:
         graph = window_graph(
             block.window,
@@ -178,6 +182,8 @@ def _bound(request: Request) -> Planning:
         )
     if request.dated is not None:
         refuse_unbounded(bound, graph, block.source)
+    ends = [end_comparison(each, bound.sources, bound.times, bound.tree, types) for each in bound.row_ends]
+    bound = replace(bound, conjuncts=(*bound.conjuncts, *ends))
     asked = [each.read for each in bound.conjuncts if isinstance(each, PredicateCall)]
     calls = tuple(tried(each, request.trials) for each in asked)
     equalities = tuple(typed(each, request.types) for each in bound.conjuncts if isinstance(each, Equality))

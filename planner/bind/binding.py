@@ -10,6 +10,7 @@ from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import FromItem, LateralView, SelectBlock
 from wjoin.grammar.tokens import Kind, scan
 from wjoin.planner.bind.event_time import EventTimes, event_times
+from wjoin.planner.bind.in_row import RowEnd, row_ends
 from wjoin.planner.bind.landmarks import bound_landmarks
 from wjoin.planner.bind.match_condition import with_nearest
 from wjoin.planner.bind.outer_joins import (
@@ -68,7 +69,7 @@ class BoundSelect:
     ``natural`` what NATURAL makes equal in them. ``said`` are the conditions between event times; those that
     are windows and nothing else are not among the ``conjuncts``. ``landmarks`` are the conditions of WINDOW …
     SINCE by their places, each over the alias of its stream. ``collapsed``: whether results are grouped or
-    aggregated.
+    aggregated. ``row_ends``: what rows say themselves of how near others are.
     """
 
     sources: tuple[ScopeItem, ...]
@@ -84,6 +85,7 @@ class BoundSelect:
     landmarks: Mapping[Span, str] = field(default_factory=dict)
     said: tuple[Conjunct, ...] = ()
     collapsed: bool = False
+    row_ends: tuple[RowEnd, ...] = ()
 
     def join_of(self, conjunct: Conjunct) -> int:
         """Return the number of the join that a condition belongs to, -1 for those of the base."""
@@ -172,6 +174,7 @@ def bind(
         natural=tuple(each for each in pairs if each.natural),
         landmarks=dict(bound_landmarks(text, block.window, names[-1], parameters, predicates, tree)),
         collapsed=listed.collapsed or after.collapsed,
+        row_ends=tuple(row_ends(text, block.window, names[-1], times, parameters)),
     )
 
 

@@ -11,6 +11,7 @@ from wjoin.grammar.canonical import canonical
 from wjoin.planner.catalog import Relation
 from wjoin.planner.conditions.conjuncts import ColumnComparison, Conjunct, Equality, Side
 from wjoin.planner.conditions.expressions import TURNED
+from wjoin.planner.text.scope import ComputedValue, StreamColumn
 
 
 @dataclass(frozen=True)
@@ -57,9 +58,14 @@ def meaning(condition: Conjunct, aliases: Sequence[str]) -> str:
         case ColumnComparison(left, operator, right):
             if right.stream < left.stream:
                 left, operator, right = right, TURNED[operator], left
-            names = (f"${side.stream} . {side.column.name.lower()}" for side in (left, right))
-            return f" {operator} ".join(names)
+            return f" {operator} ".join(_value(side, aliases) for side in (left, right))
     return canonical(condition.text, numbered(aliases))
+
+
+def _value(side: StreamColumn, aliases: Sequence[str]) -> str:
+    if isinstance(side, ComputedValue):
+        return canonical(side.column.name, numbered(aliases))
+    return f"${side.stream} . {side.column.name.lower()}"
 
 
 def numbered(aliases: Iterable[str], join: str = "") -> dict[str, str]:

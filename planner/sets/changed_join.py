@@ -255,7 +255,7 @@ def _names_read(condition: Conjunct, stream: int) -> set[str]:
         case Equality(left, right):
             columns = (*left.columns, *right.columns)
         case ColumnComparison(left, _, right):
-            columns = (left, right)
+            columns = (*left.read, *right.read)
         case Residual(_, columns):
             pass
         case _:

@@ -37,7 +37,7 @@ def lookups(
         joined.append(stream)
         ready = [each for each in comparisons if stream in each.streams and each.streams <= set(joined)]
         columns = [column for pair in links for part in pair for column in part.side.columns]
-        columns += [column for each in ready for column in (each.left, each.right)]
+        columns += [column for each in ready for side in (each.left, each.right) for column in side.read]
         equalities = tuple(f"{known.text} = {own.text}" for known, own in links)
         join = StaticJoin(stream, equalities, tuple(each.text for each in ready))
         found.append((join, tuple(columns)))
@@ -59,7 +59,7 @@ def tree_lookups(planning: Planning) -> tuple[Lookup, ...]:
         compared = [each for each in own if isinstance(each, ColumnComparison)]
         others = [each for each in own if isinstance(each, Residual) and each.on is not None]
         columns = [column for each in sides for side in (each.left, each.right) for column in side.columns]
-        columns += [column for each in compared for column in (each.left, each.right)]
+        columns += [column for each in compared for side in (each.left, each.right) for column in side.read]
         made = StaticJoin(
             join.item,
             tuple(f"{each.left.text} = {each.right.text}" for each in sides),

@@ -38,8 +38,8 @@ class ScanBuilder:
         return self.needed(self.expression(column), column.column.type)
 
     def expression(self, column: StreamColumn) -> str:
-        """Return the Spark expression of a column of the relation."""
-        return self._source.expression(column.column.name)
+        """Return the Spark expression of a column of the relation, or of a computed value."""
+        return self._source.value(column)
 
     def _add(self, column: ScanColumn) -> int:
         number = self._numbers.setdefault((column.type, canonical(column.expression)), len(self._columns))

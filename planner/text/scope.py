@@ -57,6 +57,26 @@ class StreamColumn:
         """Return whether both are one column."""
         return self.identity == other.identity
 
+    @property
+    def read(self) -> tuple["StreamColumn", ...]:
+        """The columns of the relation that it is made of: itself."""
+        return (self,)
+
+
+@dataclass(frozen=True)
+class ComputedValue(StreamColumn):
+    """A value of FROM item ``stream``, an expression over its alias that stands in the place of a name.
+
+    ``made_of`` are the columns in it.
+    """
+
+    made_of: tuple[StreamColumn, ...]
+
+    @property
+    def read(self) -> tuple[StreamColumn, ...]:
+        """The columns of the relation that it is made of."""
+        return self.made_of
+
 
 @dataclass(frozen=True)
 class ScopeItem:
@@ -70,6 +90,11 @@ class ScopeItem:
     def expression(self, column: str) -> str:
         """Return the Spark expression of a column over the alias."""
         return f"{quoted_if_needed(self.name)}.{quoted_if_needed(column)}"
+
+    def value(self, column: StreamColumn) -> str:
+        """Return the Spark expression of a column, or of a computed value, over the alias."""
+        made = isinstance(column, ComputedValue)
+        return column.column.name if made else self.expression(column.column.name)
 
     def joined(self, column: Column) -> str:
         """Return the expression of a column over the joined rows.

@@ -6,7 +6,7 @@ windows and tightens given ones; a cycle of negative length is a contradiction. 
 is a set of such networks, one to a branch (W-join 2002, forms 1 to 3 and path joins).
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, pairwise, product
 from math import prod
@@ -77,7 +77,7 @@ class WindowGraph:
     alternatives that no tuple can satisfy. ``joins`` are, of a tree of joins of more than two streams, those
     of each join as written, first of the inner ones at its beginning: a result is inside one of them.
     ``rows`` are the windows of rows that stand in these alternatives. ``said`` are the bounds that conditions
-    say.
+    say, and the limits of those that rows say themselves.
     """
 
     names: tuple[str, ...]
@@ -190,7 +190,13 @@ def window_graph(
         raise first_error
     kept = without_included(branches)
     found = hull([branch.windows for branch in kept])
-    return WindowGraph(tuple(names), kind, kept, found, contradictory, said=tuple(dict.fromkeys(_flat(said))))
+    told = dict.fromkeys((*_flat(said), *told_by(edge for terms in conjunctions for edge in terms)))
+    return WindowGraph(tuple(names), kind, kept, found, contradictory, said=tuple(told))
+
+
+def told_by(edges: Iterable[Edge | RowsTerm]) -> tuple[Edge, ...]:
+    """Return the bounds of which a condition says more."""
+    return tuple(each for each in edges if isinstance(each, Edge) and each.condition)
 
 
 def _flat(said: Sequence[Sequence[Sequence[Edge]]]) -> Iterator[Edge]:
@@ -315,10 +321,14 @@ class _Reader:
         match term:
             case syntax.WindowAll(width, span=span):
                 return self._all(self._width(width), span)
-            case syntax.WindowPair(first, second, width, directed, span=span):
+            case syntax.WindowPair(first, second, width, directed, in_row, span=span):
                 ends = self._pair(first, second, span)
                 high = self._width(width)
-                return self._between(ends, 0 if directed else -high, high, span)
+                edges = self._between(ends, 0 if directed else -high, high, span)
+                if in_row is None:
+                    return edges
+                shown = f"{' '.join(in_row.expression.split())} AT MOST {human(high, self.kind)}"
+                return tuple(replace(each, condition=shown if each.bound else "") for each in edges)
             case syntax.WindowBetween(first, second, low, high, span=span):
                 return self._window_between(self._pair(first, second, span), low, high, span)
             case syntax.WindowStream(stream, width, span=span):

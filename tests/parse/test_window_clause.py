@@ -33,7 +33,23 @@ def clause(text: str) -> syntax.WindowCondition:
     return block.window
 
 
+def in_row(text: str, width: syntax.Duration, directed: bool = False) -> syntax.WindowPair:
+    bound = syntax.InRow(text, span=ANY)
+    return syntax.WindowPair(name("A"), name("B"), width, directed, bound, span=ANY)
+
+
 FORMS = {
+    "DWINDOW (A, B) = A.expires - A.ts AT MOST 1 HOUR": in_row("A.expires - A.ts", seconds(3600), True),
+    "WINDOW (A, B) = f(A.x, 'AT MOST') at most :w": in_row(
+        "f(A.x, 'AT MOST')", syntax.Parameter("w", False, span=ANY)
+    ),
+    "WINDOW (A, B) = CASE WHEN A.x = 1 AND A.y THEN 5 END AT MOST 9 AND WINDOW = 5": syntax.WindowAnd(
+        (
+            in_row("CASE WHEN A.x = 1 AND A.y THEN 5 END", bare(9)),
+            syntax.WindowAll(bare(5), span=ANY),
+        ),
+        span=ANY,
+    ),
     "WINDOW = 5 SECONDS": syntax.WindowAll(seconds(5), span=ANY),
     "window = 5": syntax.WindowAll(bare(5), span=ANY),
     "WINDOW = :w": syntax.WindowAll(syntax.Parameter("w", False, span=ANY), span=ANY),

@@ -170,7 +170,7 @@ def _columns(planned: PlannedSelect, stream: int) -> tuple[str, ...]:
             case Equality(left, right):
                 read = (*left.columns, *right.columns)
             case ColumnComparison(left, _, right):
-                read = (left, right)
+                read = (*left.read, *right.read)
             case Residual(_, columns):
                 read = columns
             case _:
