@@ -22,7 +22,7 @@ JOBS ?= 2
 # A file is run by one of them, and files begin in the order of tests/conftest.py.
 SIDE_BY_SIDE = -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup java kafka demo demo-kafka demo-sites test long thorough matrix matrix-ci unit spark faults bench bench-sites theta soak papers choices choices-tables choices-theta jar browser lint format types docs site check lock clean
+.PHONY: help setup java kafka demo demo-kafka demo-sites test long thorough matrix matrix-ci unit spark faults bench bench-sites theta soak papers choices choices-tables choices-theta jar browser lint format types docs wheel site check lock clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -136,9 +136,12 @@ check: lint types test matrix-ci ## what CI runs
 lock: ## write requirements.lock anew with the newest versions that fit pyproject.toml
 	@PYTHON="$(PYTHON)" scripts/lock.sh
 
+wheel: $(READY) ## build sdist and wheel, and try the wheel alone on every Python: ARGS="--pythons 3.12"
+	@$(FIND_JAVA) && $(BIN)/python scripts/wheel.py $(ARGS)
+
 site: $(READY) ## build the documentation as a site, build/site/index.html
 	@$(BIN)/python scripts/site.py build/site-source
-	@$(BIN)/python -m uv tool run --quiet 'zensical>=0.0.20,<0.2' build --strict --config-file mkdocs.yml
+	@$(BIN)/python -m uv tool run --quiet 'zensical>=0.0.20,<0.2' build --strict --config-file build/mkdocs.yml
 	@echo "build/site/index.html"
 
 clean: ## remove everything that make has built

@@ -10,7 +10,7 @@ trap 'rm -rf "$work"' EXIT
 pip="$work/venv/bin/python -m pip --disable-pip-version-check"
 # A copy, because pip builds inside the folder that it installs from.
 mkdir "$work/wjoin"
-cp -R pyproject.toml LICENSE README.md wjoin grammar parts planner executor udfs sites "$work/wjoin"
+cp -R pyproject.toml LICENSE README.md wjoin docs grammar parts planner executor udfs sites "$work/wjoin"
 $pip install --quiet "$work/wjoin[test,dev]"
 {
     echo "# Exact versions for .venv, written by \`make lock\`; pyproject.toml says which ranges are supported."

@@ -1,9 +1,10 @@
 """Lays out the documents of the repository as the source of the site: README, docs/, errors and examples.
 
 Links between documents are those of the repository; where a document lies elsewhere in the site, they are
-rewritten. Run by ``make site``.
+rewritten. The navigation is that of docs/README.md. Run by ``make site``.
 """
 
+import json
 import os
 import posixpath
 import re
@@ -12,12 +13,15 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from wjoin.commands.docs import CONTENTS, contents
+
 ROOT = Path(__file__).parent.parent
 _RENAMED = {
     "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
     "grammar/errors.md": "errors.md",
+    "docs/README.md": "contents.md",
     "docs/design/README.md": "design/index.md",
 }
 _LINK = re.compile(r"(\]\(|src=\")([^)\s\"#]+)(?=[)#\"])")
@@ -55,9 +59,19 @@ def _documents() -> Iterator[Path]:
     yield from sorted((ROOT / "docs").rglob("*.md"))
 
 
+def navigation() -> str:
+    """Return the navigation of the site as MkDocs has it: a section of the contents is one of the site."""
+    lines = ["nav:"]
+    for section in contents((ROOT / CONTENTS).read_text("utf-8")):
+        lines.append(f"  - {json.dumps(section.name)}:")
+        lines += (f"      - {json.dumps(title)}: {place(path)}" for title, path in section.pages)
+    return "\n".join([*lines, ""])
+
+
 def main(target: Path) -> None:
-    """Write the source of the site into a folder, in place of what is there."""
+    """Write the source of the site into a folder, in place of what is there; its configuration beside it."""
     shutil.rmtree(target, ignore_errors=True)
+    _write(target.with_name("mkdocs.yml"), (ROOT / "mkdocs.yml").read_text("utf-8") + navigation())
     for path in _documents():
         source = path.relative_to(ROOT).as_posix()
         _write(target / place(source), rewritten(path.read_text("utf-8"), source))

@@ -1,4 +1,4 @@
-"""Rows of a topic of Kafka, each record a JSON object; needs wjoin[site-kafka]."""
+"""Rows of a topic of Kafka, each record a JSON object; needs wjoin[kafka]."""
 
 import importlib
 from collections.abc import Iterator

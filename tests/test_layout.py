@@ -22,16 +22,18 @@ BELOW = {
     "executor": ("planner", "grammar", "parts", "udfs", "sites"),
 }
 SPARK = ("pyspark", "py4j")
+# A folder without Python files, for `wjoin docs`.
+DOCUMENTS = {"wjoin.docs": ROOT / "docs"}
 
 
 def test_every_folder_with_python_files_is_a_listed_package():
     folders = {package_name(path.parent): path.parent for path in source_files()}
-    assert listed_packages() == folders
+    assert listed_packages() == {**folders, **DOCUMENTS}
 
 
 def test_every_package_has_an_init_file():
-    bare = [name for name, folder in listed_packages().items() if not (folder / "__init__.py").is_file()]
-    assert bare == []
+    bare = {name for name, folder in listed_packages().items() if not (folder / "__init__.py").is_file()}
+    assert bare == DOCUMENTS.keys()
 
 
 @pytest.mark.parametrize("layer", LAYERS)
@@ -93,7 +95,7 @@ def wheel(tmp_path_factory) -> Path:
     source = tmp_path_factory.mktemp("source")
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
-    for name in ("wjoin", *LAYERS):
+    for name in ("wjoin", "docs", *LAYERS):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
     target = tmp_path_factory.mktemp("wheel")
     command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation"]
@@ -117,6 +119,8 @@ def _data_files() -> Iterator[Path]:
     for folder in listed_packages().values():
         for pattern in patterns:
             yield from folder.glob(pattern)
+    for pattern in ("*.md", "*.svg", "*.webp"):
+        yield from (ROOT / "docs").rglob(pattern)
     yield from (ROOT / "grammar" / "errors.md", ROOT / "wjoin" / "jars" / "wjoin.jar")
 
 

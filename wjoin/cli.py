@@ -277,14 +277,19 @@ def _prepare(options: argparse.Namespace) -> int:
 
 
 def _demo(options: argparse.Namespace) -> int:
+    from wjoin.commands.extras import lacks
     from wjoin.demo import run_demo
-    from wjoin.demo.data import missing_packages
 
-    if missing := missing_packages():
-        print(f"wjoin: the demo needs {' and '.join(missing)}: pip install 'wjoin[demo]'", file=sys.stderr)
+    if lacks("demo"):
         return FAILED
     with embedded(options) as session:
         return int(run_demo(session, options.folder))
+
+
+def _docs(options: argparse.Namespace) -> int:
+    from wjoin.commands.docs import show_docs
+
+    return show_docs(options)
 
 
 def _site(options: argparse.Namespace) -> int:
@@ -304,6 +309,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "calibrate": _calibrate,
     "prepare": _prepare,
     "demo": _demo,
+    "docs": _docs,
     "jar": _jar,
     "site": _site,
     "spark-sql": _spark_shell,

@@ -13,7 +13,7 @@ from tests.sites.processes import SCHEMA, Process, Sites, wait_for
 from tests.tiers import tiers
 from wjoin.testing.broker import Broker
 
-kafka = pytest.importorskip("confluent_kafka", reason="needs wjoin[site-kafka]")
+kafka = pytest.importorskip("confluent_kafka", reason="needs wjoin[kafka]")
 pytest.importorskip("confluent_kafka.admin")
 pytestmark = [pytest.mark.thorough, pytest.mark.slow]
 

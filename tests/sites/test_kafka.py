@@ -11,7 +11,7 @@ from tests.sites.stores import FOREVER
 from wjoin.sites.source_kafka import KafkaSource
 from wjoin.sites.sources import StreamConfig
 
-kafka = pytest.importorskip("confluent_kafka", reason="needs wjoin[site-kafka]")
+kafka = pytest.importorskip("confluent_kafka", reason="needs wjoin[kafka]")
 pytestmark = pytest.mark.slow
 
 SCHEMA = pa.schema({"id": pa.int64(), "ts": pa.int64()})

@@ -155,4 +155,4 @@ def test_kafka_without_its_client_says_what_to_install(sites, tmp_path):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
     assert done.returncode == 2
     assert "WJ905" in done.stderr
-    assert "pip install 'wjoin[site-kafka]'" in done.stderr
+    assert "pip install 'wjoin[kafka]'" in done.stderr

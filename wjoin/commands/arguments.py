@@ -95,6 +95,12 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     )
     demo = commands.add_parser("demo", help="join the departures of New York's airports in 2013")
     demo.add_argument("--folder", type=Path, help="where to put the data and results (a temporary folder)")
+    docs = commands.add_parser("docs", help="open the documentation in a browser")
+    docs.add_argument(
+        "page", nargs="?", default="start", metavar="PAGE", help="such as joins, language, errors"
+    )
+    docs.add_argument("--folder", type=Path, help="where to write the pages (the user's folder of caches)")
+    docs.add_argument("--no-browser", dest="browser", action="store_false", help="only write them")
     commands.add_parser("jar", help="print the path of wjoin's jar, for spark-sql, JDBC and Connect servers")
     for name, what in SHELLS.items():
         commands.add_parser(

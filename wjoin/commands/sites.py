@@ -1,6 +1,7 @@
 """The commands `wjoin site serve`, `init`, `status` and `release`."""
 
 import argparse
+import importlib.util
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -52,6 +53,8 @@ def run_site(options: argparse.Namespace) -> int:
 
 
 def _serve(options: argparse.Namespace) -> int:
+    if importlib.util.find_spec("hpack") is None:
+        raise WJoinError("WJ905", "a site needs the package hpack, which is not installed")
     from wjoin.sites.serve import serve
 
     serve(options.config)

