@@ -39,7 +39,8 @@ from wjoin.planner.plan.counting import (
     windows_at,
 )
 from wjoin.planner.plan.edges import destinations, held_for
-from wjoin.planner.plan.physical import CountedWindow, Join, PhysicalPlan
+from wjoin.planner.plan.physical import CountedWindow, PhysicalPlan
+from wjoin.planner.plan.stage_kinds import Join
 
 Marks = Mapping[int, int | None]
 """The watermarks of streams, None before the first row."""
