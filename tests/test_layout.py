@@ -6,6 +6,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -104,14 +105,17 @@ def wheel(tmp_path_factory) -> Path:
     return built
 
 
-def _imports(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield line and absolute name of everything that the file imports, anywhere in it."""
+@cache
+def _imports(path: Path) -> list[tuple[int, str]]:
+    """Return line and absolute name of everything that the file imports, anywhere in it."""
+    found: list[tuple[int, str]] = []
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name) for alias in node.names)
+            found += ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}:{node.lineno}: relative import"
-            yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
+            found += ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
+    return found
 
 
 def _data_files() -> Iterator[Path]:

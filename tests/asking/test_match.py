@@ -94,6 +94,7 @@ def test_rows_that_are_not_there_and_rows_that_nobody_names(session: wjoin.Sessi
         assert caught.value.code == code
 
 
+@pytest.mark.long
 def test_where_all_rows_are_lost(session: wjoin.Session) -> None:
     rows = [{"id": each, "at": START + each, "name": f"n{each}", "v": 5} for each in range(10)]
     declare(session, "asked_a", rows)

@@ -226,6 +226,10 @@ ALL: dict[str, Callable[[], dict[str, Any]]] = {
 """What there is to draw, by name."""
 
 
+SLOW = ["at once", "eight streams, wide labels", "hops"]
+"""Those of which planning or drawing takes seconds."""
+
+
 @cache
 def named(name: str) -> dict[str, Any]:
     """Return a document of ALL; planning one takes up to seconds."""

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from tests.explain.drawn import ALL, named, path, read, static
+from tests.explain.drawn import ALL, SLOW, named, path, read, static
 from tests.packages import ROOT
 from tests.tiers import tiers
 from wjoin.grammar.plain import plain
@@ -63,7 +63,7 @@ def test_only_those_that_describe_read_the_plan():
     assert "wjoin.planner.planning.PlannedSelect" in _imports(FOLDER / "describe.py")
 
 
-@pytest.mark.parametrize("name", tiers(ALL, long=["hops"]))
+@pytest.mark.parametrize("name", tiers(ALL, long=SLOW))
 def test_json_holds_all_that_is_drawn(name):
     document = read(json.loads(json.dumps(named(name))))
     assert plain(document) == named(name)

@@ -9,6 +9,7 @@ import pytest
 
 from tests.explain.drawn import (
     ALL,
+    SLOW,
     alternatives,
     at_once,
     chain,
@@ -51,7 +52,7 @@ def _text(element):
     return "".join(element.itertext())
 
 
-@pytest.mark.parametrize("name", tiers(ALL, long=["hops"]))
+@pytest.mark.parametrize("name", tiers(ALL, long=SLOW))
 def test_page_and_fragment_are_well_formed(name):
     text = page([named(name)], name)
     ElementTree.fromstring(text.removeprefix("<!DOCTYPE html>\n"))
@@ -59,7 +60,7 @@ def test_page_and_fragment_are_well_formed(name):
     assert named(name) == json.loads(json.dumps(named(name)))
 
 
-@pytest.mark.parametrize("name", tiers(ALL, long=["hops"]))
+@pytest.mark.parametrize("name", tiers(ALL, long=SLOW))
 def test_nothing_comes_from_elsewhere_and_nothing_runs(name):
     tree = ElementTree.fromstring(page([named(name)], name).removeprefix("<!DOCTYPE html>\n"))
     assert not {"script", "link", "img", "iframe", "object"} & {
@@ -72,7 +73,7 @@ def test_nothing_comes_from_elsewhere_and_nothing_runs(name):
     assert "@import" not in STYLE
 
 
-@pytest.mark.parametrize("name", tiers(ALL, long=["hops"]))
+@pytest.mark.parametrize("name", tiers(ALL, long=SLOW))
 def test_every_stream_window_and_candidate_is_drawn(name):
     document = named(name)
     tree = _tree(document)
@@ -90,7 +91,7 @@ def test_every_stream_window_and_candidate_is_drawn(name):
     assert len(_of_class(tree, "box")) >= len(document["streams"]) + len(document["stages"]) + 1
 
 
-@pytest.mark.parametrize("name", tiers(sorted(set(ALL) - {"twelve streams"}), long=["hops"]))
+@pytest.mark.parametrize("name", tiers(sorted(set(ALL) - {"twelve streams"}), long=SLOW))
 def test_labels_say_the_interval_and_what_was_tightened(name):
     labels = _of_class(_tree(named(name)), "label")
     shown = sorted(tuple(each.text for each in label.iter(f"{_SVG}text")) for label in labels)
@@ -314,6 +315,7 @@ def test_long_names_that_end_differently_are_told_apart():
     assert text_width(fitted("a" * 30 + "b" * 30, 12, 100, middle=True), 12) <= 100
 
 
+@pytest.mark.long
 def test_hops_say_what_they_keep_and_what_goes_on():
     document = hops()
     tree = _tree(document)

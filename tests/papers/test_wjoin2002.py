@@ -125,7 +125,6 @@ def test_every_choice_has_the_same_results_and_fewer_comparisons_than_a_ripple_j
     assert most.microseconds > 0
 
 
-@pytest.mark.quick
 def test_joins_with_different_results_are_refused() -> None:
     load = random_load(60)
     plans = [window_plan(3, one_window(width * SECOND), Choice("mw")) for width in (1, 2)]

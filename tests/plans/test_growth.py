@@ -64,7 +64,7 @@ def calls(sql: str) -> int:
     "kind",
     tiers(
         STATEMENTS,
-        long=["equalities"],
+        long=["equalities", "conditions"],
         thorough=STATEMENTS.keys() - {"columns", "equalities", "conditions"},
     ),
 )

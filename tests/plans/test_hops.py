@@ -195,6 +195,7 @@ def planned(
     return plan_over(ALIKE.format(hint), relations, None, costs, layouts, {"alike": predicate})
 
 
+@pytest.mark.long
 def test_psp_is_hops_where_pairs_would_be_many() -> None:
     layout = planned(hint="/*+ PLAN(PSP) */").layout
     assert layout.stages == "hops $0 $1 $2, $1 $0 $2, $2 $1 $0"

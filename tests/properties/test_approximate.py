@@ -69,7 +69,7 @@ def approximate_plans(draw: st.DrawFn, route: str) -> tuple[PhysicalPlan, Physic
 APPROXIMATE = [name for name, each in ROUTES.items() if each.approximate]
 
 
-@pytest.mark.parametrize("route", tiers(APPROXIMATE, long=set(APPROXIMATE) - {"base", "bloom", "digest"}))
+@pytest.mark.parametrize("route", tiers(APPROXIMATE, long=set(APPROXIMATE) - {"digest"}))
 @settings(max_examples=examples(10), suppress_health_check=SLOW)
 @given(st.integers(1, 6), st.data())
 def test_the_result_is_a_part_of_the_exact_one(route: str, workers: int, data: st.DataObject) -> None:

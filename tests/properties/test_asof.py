@@ -232,6 +232,7 @@ def test_tables_that_wait_on_disk_have_the_nearest_row_of_each_row() -> None:
     assert found_in(plan, made) == Counter(_results(case, *tables))
 
 
+@pytest.mark.long
 def test_rows_leave_the_state_once_nothing_waits_for_them() -> None:
     """Of ten minutes of micro-batches the last rows are kept, whichever stream runs ahead."""
     for ahead in (0, 40, -40):

@@ -289,7 +289,11 @@ def test_every_result_comes_once_in_the_micro_batch_that_decides_it(partitions: 
 
 
 @pytest.mark.parametrize("per_key", tiers([False, True], long=[True]))
-@pytest.mark.parametrize("others", [[], [Alternative([(-3, 8)], [Counted(0, 2)])]], ids=["alone", "either"])
+@pytest.mark.parametrize(
+    "others",
+    [[], pytest.param([Alternative([(-3, 8)], [Counted(0, 2)])], marks=pytest.mark.long)],
+    ids=["alone", "either"],
+)
 def test_rows_that_no_window_in_time_ends_are_kept_until_enough_later_ones_have_come(
     others: list[Alternative], per_key: bool
 ) -> None:

@@ -112,6 +112,7 @@ def test_every_result_is_made_once(route: str, workers: int, data: st.DataObject
         assert_made_once(plan, sliced, workers, data)
 
 
+@pytest.mark.long
 @settings(max_examples=examples(8), suppress_health_check=SLOW)
 @given(st.integers(1, 9), st.sampled_from([in_hops, at_once]), st.data())
 def test_in_hops_every_result_is_made_once(

@@ -110,6 +110,7 @@ def test_each_kind_of_statement_has_a_handler() -> None:
     assert set(HANDLERS) == kinds_of_statements()
 
 
+@pytest.mark.long
 def test_what_is_left_of_two_joins_is_read_again(streams: wjoin.Session) -> None:
     both = f"SELECT * FROM ({JOIN}) UNION ALL ({JOIN})"
     assert followed(lambda: streams.sql(both))[1] == 3

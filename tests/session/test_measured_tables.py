@@ -59,7 +59,6 @@ def test_each_kernel_compares_what_it_should(tables: wjoin.Session, kernel: str,
 
 
 @pytest.mark.long
-@pytest.mark.quick
 def test_each_stage_has_its_counts(tables: wjoin.Session) -> None:
     sql = "SELECT a.k FROM a, b, c WINDOW = 1 SECOND WHERE a.k = b.k AND b.m = c.m AND a.k < 10"
     text, found = measured(tables, sql)

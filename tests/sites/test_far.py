@@ -22,6 +22,7 @@ def test_sites_and_joins_agree(kind: TimeKind, type: pa.DataType) -> None:
     assert far.greatest_time(type) == ahead.greatest_time(kind)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_one_row_of_the_far_future_costs_no_window(sites, tmp_path):
     folder = tmp_path / "in"

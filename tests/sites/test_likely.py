@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.sites.processes import BEGIN, Process, Sites, put, wait_for_rows
-from tests.tiers import examples
+from tests.tiers import examples, tiers
 from wjoin.executor.sites.fetching import client_of
 from wjoin.executor.sites.likely import Chooser, Likely, LikelySide, Reached
 from wjoin.executor.sites.likely_choice import worthwhile
@@ -50,7 +50,7 @@ def keyed(random: np.random.Generator, rows: int, skew: float, second: int) -> t
     return keys, BEGIN + second * SECOND + np.sort(random.integers(0, SECOND, rows))
 
 
-@pytest.mark.parametrize("skew", [0.0, 1.0])
+@pytest.mark.parametrize("skew", tiers([0.0, 1.0], long=[1.0]))
 def test_what_is_missed_is_inside_of_the_interval(skew):
     """In 95 % of runs, more or less; what is brought are the buckets of the more frequent keys."""
     inside, shares = 0, []

@@ -13,7 +13,6 @@ from urllib.parse import quote
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.tiers import tiers
 from wjoin.results.commit_log import LOG, CommitLog
 from wjoin.results.commits import Commit, KeptResults, Results
 from wjoin.results.retention import ResultsKeeper
@@ -126,7 +125,8 @@ def asked(sink: Sink, results: Results) -> None:
         assert lines.isdisjoint(late)
 
 
-@pytest.mark.parametrize("seed", tiers(range(24), long=range(1, 24)))
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(24))
 def test_commits_are_kept_as_long_as_they_should_be(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     times = Retention(chance.randint(2_000, 20_000), chance.randint(500, 8_000))

@@ -67,6 +67,7 @@ def meant(statements: dict[str, tuple[str, str]]) -> dict[str, str]:
     return {name: query for name, (_, query) in statements.items()}
 
 
+@pytest.mark.long
 def test_joins_with_other_keys_read_a_stream_once_and_shuffle_once(streams: Streams) -> None:
     streams.sinks(list(OTHER_KEYS))
     streams.arrive(3)

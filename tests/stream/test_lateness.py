@@ -36,7 +36,6 @@ def counts(run: Run, name: str, alias: str) -> list[int]:
 
 
 @pytest.mark.long
-@pytest.mark.quick
 def test_a_row_at_the_watermark_is_kept_and_an_older_one_is_dropped(session: Any) -> None:
     case = statement("AB", Within(60 * SECOND), ON_K, delay=5 * SECOND)
     batches = cut(

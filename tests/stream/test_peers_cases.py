@@ -780,7 +780,8 @@ def _committed(root: Path) -> list[Counter[Result]]:
     return found
 
 
-@pytest.mark.parametrize("name", tiers(ON_SPARK, long=[*ON_SPARK][1:]))
+@pytest.mark.long
+@pytest.mark.parametrize("name", ON_SPARK)
 def test_what_comes_and_when_on_spark(session: wjoin.Session, tmp_path: Path, name: str) -> None:
     case = ON_SPARK[name]
     _streams(session, case, tmp_path)

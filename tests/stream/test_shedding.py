@@ -290,9 +290,8 @@ def test_counts_are_of_each_stream_and_micro_batch(session: wjoin.Session, tmp_p
     assert [each.results_lost[0] for each in reports] == pytest.approx([0, 0.4, 0.4])
 
 
-@pytest.mark.parametrize(
-    ("name", "limit"), [("wjoin.memory", "20k"), pytest.param("wjoin.disk", "40k", marks=pytest.mark.long)]
-)
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "limit"), [("wjoin.memory", "20k"), ("wjoin.disk", "40k")])
 def test_a_state_above_its_limit_ends_the_query(
     session: wjoin.Session, tmp_path: Path, name: str, limit: str
 ) -> None:

@@ -105,7 +105,8 @@ def test_explain_tells_where_the_state_is(cameras: wjoin.Session, tmp_path: Path
         cameras.sql("SET wjoin.state = disk")
 
 
-@pytest.mark.parametrize("home", ["files", pytest.param("auto", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("home", ["files", "auto"])
 def test_a_query_that_keeps_no_state_goes_on(session: wjoin.Session, tmp_path: Path, home: str) -> None:
     """Of a stream and a table the join has no stages."""
     write_streams(tmp_path, 2)

@@ -175,6 +175,7 @@ def last_written(streams: Streams, sink: str) -> int:
     return max(int(each.name) for each in log)
 
 
+@pytest.mark.long
 def test_a_failure_between_two_sinks_loses_and_doubles_nothing(failing: Streams) -> None:
     with pytest.raises(WJoinError, match=r"the sink far could not be written: .*s=x") as failed:
         failing.run(ALIKE)
