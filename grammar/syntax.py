@@ -4,6 +4,7 @@ Every node is immutable and carries its place in the source text. What Spark its
 reads (expressions, relations, whole statements) stays text: a node keeps its span.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from wjoin.grammar.join_kinds import JoinKind
@@ -296,3 +297,10 @@ class SelectBlock:
     def window_spans(self) -> frozenset[Span]:
         """The places of its window clauses: its own, and those of its ``exists``."""
         return frozenset({self.window_span, *(each.window_span for each in self.exists)})
+
+
+def innermost_first(blocks: Iterable[SelectBlock]) -> Iterator[SelectBlock]:
+    """Yield blocks and those inside them, each behind those inside it."""
+    for each in blocks:
+        yield from innermost_first(each.nested)
+        yield each

@@ -32,3 +32,16 @@ def apply_edits(text: str, edits: Iterable[Edit], span: Span | None = None) -> s
         pieces += [text[place : edit.start], edit.text]
         place = edit.end
     return "".join([*pieces, text[place : whole.end]])
+
+
+def place_before(edits: tuple[Edit, ...], place: int) -> int:
+    """Return where a place in an edited text stood before the edits."""
+    shift = 0
+    for edit in edits:
+        start = edit.start + shift
+        if place < start:
+            break
+        if place < start + len(edit.text):
+            return edit.start
+        shift += len(edit.text) - (edit.end - edit.start)
+    return place - shift

@@ -1,5 +1,6 @@
 """The FROM items of a W-join: their rows, what is declared of them, and what may be wrong with them."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -7,7 +8,6 @@ from pyspark.sql import DataFrame
 
 from wjoin.grammar.errors import WJoinWarning
 from wjoin.grammar.syntax import FromItem, SelectBlock
-from wjoin.joins.placeholders import PLACEHOLDER
 from wjoin.joins.trials import sampled
 from wjoin.measured.kept import Kept
 from wjoin.planner.bind.lineage import session_name
@@ -17,6 +17,9 @@ from wjoin.planner.plan.physical import TimeKind
 from wjoin.planner.planning import PlannedSelect
 from wjoin.sources.catalog import DATAFRAME, StreamDeclaration
 from wjoin.sources.site_streams import kept_whole, site_facts, slow_link
+
+PLACEHOLDER = re.compile(r"\b__wjoin_input_(\d+)\b")
+"""What stands for the joined rows of another W-join, by its number."""
 
 
 @dataclass(frozen=True)
@@ -180,3 +183,12 @@ def _links(planned: PlannedSelect, sources: Sequence[FromSource]) -> Iterator[tu
         source = sources[each.stream]
         stream = source.written if source.item.parts else planned.graph.names[each.stream]
         yield f"{stream.lower()}.link", slow_link(stream, each, source.item.span)
+
+
+def dated(sources: Sequence[FromSource]) -> frozenset[int]:
+    """Return the FROM items that are streams, declared or by what they read."""
+    return frozenset(
+        number
+        for number, each in enumerate(sources)
+        if each.declared is not None or each.relation.streaming or each.relation.derived
+    )

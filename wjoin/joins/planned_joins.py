@@ -13,7 +13,7 @@ from wjoin.executor.state.identity import COMPUTED, Whole
 from wjoin.grammar.canonical import canonical
 from wjoin.joins.from_items import FromSource
 from wjoin.planner.plan.physical import PhysicalPlan
-from wjoin.planner.planning import Edit, PlannedSelect, statement_meaning
+from wjoin.planner.planning import Edit, PlannedSelect
 
 
 @dataclass(frozen=True)
@@ -59,19 +59,15 @@ def named_streams(join: PlannedJoin) -> Iterator[tuple[int, str]]:
 
 
 def whole_of(
-    text: str,
+    parts: dict[str, str],
     joins: Sequence[PlannedJoin],
     telling: Collection[PlannedJoin],
-    first: int,
     params: Mapping[str, object],
 ) -> Whole:
     """Return what makes a statement besides its joins: its text, parameters, computed columns.
 
-    ``text`` is what is left of it, ``first`` the number of its first join on the checkpoint. The late rows
-    of the joins ``telling`` go to sinks.
+    ``parts`` are those of its text (``statement_meaning``). Late rows of the joins ``telling`` go to sinks.
     """
-    relations = [[source.written for source in each.sources] for each in joins]
-    parts = statement_meaning(text, [each.planned for each in joins], relations, first)
     tokens = " ".join(parts.values()).split(" ")
     named = {token[1:] for token in tokens if token.startswith(":")} & params.keys()
     parts["values"] = " ".join(f"{name} = {params[name]}" for name in sorted(named))

@@ -16,8 +16,9 @@ from wjoin.grammar.statement_kinds import (
     Statement,
     StatementSet,
 )
+from wjoin.grammar.syntax import innermost_first
 from wjoin.grammar.tokens import names_in
-from wjoin.joins.rewrite import Rewriting, innermost_first
+from wjoin.joins.rewrite import Rewriting
 
 _MAY_JOIN = (AlterSet, CreateView, Explain, ExplainSet, InsertInto, Query, SparkStatement, StatementSet)
 

@@ -4,7 +4,7 @@ The innermost W-join is planned and cut out of the text first; where others are 
 text is read again until no W-join remains. The user's own text around the joins reaches Spark as written.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from textwrap import shorten
@@ -21,14 +21,16 @@ from wjoin.grammar.parser import parse_statement
 from wjoin.grammar.spans import Span
 from wjoin.grammar.statement_kinds import InsertInto, Query
 from wjoin.grammar.suggestions import suggestion
-from wjoin.grammar.syntax import FromItem, SelectBlock
+from wjoin.grammar.syntax import FromItem, SelectBlock, innermost_first
 from wjoin.grammar.tokens import first_word
 from wjoin.homes.handed import HandedStages, folder_of, hand_over
 from wjoin.homes.homes import FILES, SPARK, state_workers
 from wjoin.joins.delays import output_delays, relation_delays
 from wjoin.joins.from_items import (
+    PLACEHOLDER,
     FromSource,
     as_kept,
+    dated,
     dated_otherwise,
     name_in_session,
     query_of,
@@ -38,7 +40,6 @@ from wjoin.joins.from_items import (
 from wjoin.joins.from_sites import read_from_sites
 from wjoin.joins.late_rows import refuse_lost, refuse_unwritten, told_streams
 from wjoin.joins.names import invented_names
-from wjoin.joins.placeholders import PLACEHOLDER, over_joined, placeholder, run_over
 from wjoin.joins.planned_joins import Joins, PlannedJoin, named_streams, whole_of
 from wjoin.joins.predicates import called_predicates
 from wjoin.joins.relations import SparkTypes, describe
@@ -52,8 +53,9 @@ from wjoin.planner.explain.document import Document
 from wjoin.planner.explain.overload_description import overload_entry
 from wjoin.planner.plan.physical import Method, PhysicalPlan
 from wjoin.planner.plan.shedding import Shedding, shedding_of
-from wjoin.planner.planning import Edit, PlannedSelect, apply_edits, has_windows, plan_select
+from wjoin.planner.planning import PlannedSelect, apply_edits, has_windows, plan_select, statement_meaning
 from wjoin.planner.request import Request
+from wjoin.planner.text.edits import place_before
 from wjoin.queries.compiled import remember
 from wjoin.settings.options import require_operator, require_streaming
 from wjoin.sources.catalog import StreamDeclaration
@@ -183,7 +185,9 @@ class Rewriting:
         """The W-joins that are planned."""
         plans = {each.counting.query: each.planned.physical for each in self.done}
         meters = tuple(each.counting.meter for each in self.done if each.counting.meter is not None)
-        whole = whole_of(self.text, self.done, self._telling.values(), self.first, self.asked.params)
+        relations = [[source.written for source in each.sources] for each in self.done]
+        parts = statement_meaning(self.text, self.planned, relations, self.first)
+        whole = whole_of(parts, self.done, self._telling.values(), self.asked.params)
         return Joins(tuple(self.planned), plans, meters, whole, self._telling)
 
     @property
@@ -204,11 +208,11 @@ class Rewriting:
         )
 
     def _run(self, text: str, frames: Mapping[str, DataFrame]) -> DataFrame:
-        return run_over(self.asked.engine.run, text, self.asked.params, frames)
+        return _run(self.asked.engine.run, text, self.asked.params, frames)
 
     def _compiled(self, number: int) -> DataFrame:
         """Return the joined rows of a plan."""
-        name = placeholder(number)
+        name = _placeholder(number)
         if name not in self.frames:
             if not self.metered and not self.apart:
                 self._refuse_unwritten(number)
@@ -320,7 +324,7 @@ class Rewriting:
             sources = [self._source(block, item) for item in block.items]
         except WJoinError:
             return False
-        if len(_dated(sources)) < _PAIR:
+        if len(dated(sources)) < _PAIR:
             return False
         try:
             return has_windows(self._request(block, sources, UNKNOWN))
@@ -337,7 +341,7 @@ class Rewriting:
             block,
             tuple(each.relation for each in sources),
             SparkTypes(self._spark, aliases, frames),
-            placeholder(len(self.done)),
+            _placeholder(len(self.done)),
             self.asked.params,
             self.asked.settings.hint_defaults(),
             replace(weighed_with(self._spark, self.asked.settings.costs()), files=self._in_files()),
@@ -345,7 +349,7 @@ class Rewriting:
             self.predicates,
             SampleTrials(self._spark, aliases, [each.sample for each in sources], self.runs),
             self.asked.settings.windows_from_where(),
-            _dated(sources) if block.implicit else None,
+            dated(sources) if block.implicit else None,
         )
 
     def _join(self, block: SelectBlock) -> None:
@@ -412,7 +416,7 @@ class Rewriting:
 
         ``rows`` are those of the query.
         """
-        joined = {placeholder(number): output_delays(each) for number, each in enumerate(self.planned)}
+        joined = {_placeholder(number): output_delays(each) for number, each in enumerate(self.planned)}
         return relation_delays(query, self.asked.catalog, self.asked.engine, rows, joined)
 
     def _watermarked(self, query: str) -> bool:
@@ -432,8 +436,43 @@ class Rewriting:
             return error
         start, end = error.span.start, error.span.end
         for each in reversed(self.done[:done]):
-            start, end = _before(each.edits, start), _before(each.edits, end)
+            start, end = place_before(each.edits, start), place_before(each.edits, end)
         return error.at(Span(start, max(start + 1, end)), self.asked.text)
+
+
+def over_joined(
+    run: Callable[..., DataFrame],
+    text: str,
+    params: Mapping[str, object],
+    joined: Callable[[int], DataFrame] | None,
+) -> DataFrame:
+    """Run a piece of Spark SQL over joined rows, which ``joined`` has; None: there are none."""
+    numbers = {int(number) for number in PLACEHOLDER.findall(text)}
+    if joined is None or not numbers:
+        return _run(run, text, params, {})
+    text = text.replace("{", "{{").replace("}", "}}")
+    text = PLACEHOLDER.sub(lambda found: "{" + found.group() + "}", text)
+    return _run(run, text, params, {_placeholder(number): joined(number) for number in numbers})
+
+
+def _run(
+    run: Callable[..., DataFrame],
+    text: str,
+    params: Mapping[str, object],
+    frames: Mapping[str, DataFrame],
+) -> DataFrame:
+    """Run a piece of Spark SQL with a statement's parameters and DataFrames for its ``{names}``."""
+    arguments: dict[str, object] = {"args": params} if params else {}
+    return run(text, **arguments, **frames)
+
+
+def _placeholder(number: int) -> str:
+    """Return what stands for the joined rows of a plan in the rewritten text."""
+    return f"__wjoin_input_{number}"
+
+
+FIRST = _placeholder(0)
+"""What stands for the joined rows of the first plan of a statement."""
 
 
 def _blocks(text: str, names: frozenset[str]) -> tuple[SelectBlock, ...]:
@@ -442,32 +481,3 @@ def _blocks(text: str, names: frozenset[str]) -> tuple[SelectBlock, ...]:
     if isinstance(statement, InsertInto):
         statement = statement.body
     return statement.blocks if isinstance(statement, Query) else ()
-
-
-def innermost_first(blocks: Iterable[SelectBlock]) -> Iterator[SelectBlock]:
-    """Yield blocks and those inside them, each behind those inside it."""
-    for each in blocks:
-        yield from innermost_first(each.nested)
-        yield each
-
-
-def _dated(sources: Sequence[FromSource]) -> frozenset[int]:
-    """Return the FROM items that are streams, declared or by what they read."""
-    return frozenset(
-        number
-        for number, each in enumerate(sources)
-        if each.declared is not None or each.relation.streaming or each.relation.derived
-    )
-
-
-def _before(edits: tuple[Edit, ...], place: int) -> int:
-    """Return where a place in an edited text stood before the edits."""
-    shift = 0
-    for edit in edits:
-        start = edit.start + shift
-        if place < start:
-            break
-        if place < start + len(edit.text):
-            return edit.start
-        shift += len(edit.text) - (edit.end - edit.start)
-    return place - shift

@@ -18,9 +18,8 @@ from wjoin.grammar.canonical import canonical
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_statement
 from wjoin.grammar.statement_kinds import InsertInto, Query
-from wjoin.joins.placeholders import FIRST, over_joined
 from wjoin.joins.planned_joins import Joins
-from wjoin.joins.rewrite import Rewriting, rewrite
+from wjoin.joins.rewrite import FIRST, Rewriting, over_joined, rewrite
 from wjoin.measured.kept import Kept
 from wjoin.planner.plan.block_columns import quoted
 from wjoin.planner.plan.physical import Method, Output
