@@ -27,9 +27,10 @@ from wjoin.planner.cost.stream_statistics import StreamStatistics, band_share
 from wjoin.planner.plan.physical import Method, Output, PhysicalPlan
 from wjoin.planner.plan.validate import validate
 from wjoin.planner.request import NoWindows, Planning, Request
+from wjoin.planner.shape.arranged import arranged_tree
 from wjoin.planner.shape.counted import refuse_uncounted
 from wjoin.planner.shape.join_keys import EqualityClass, can_be_key, equality_classes, typed
-from wjoin.planner.shape.later_joins import arranged_tree, before_join, graph_of, unmatched
+from wjoin.planner.shape.later_joins import before_join, graph_of, unmatched
 from wjoin.planner.shape.said_windows import refuse_unbounded, said_choices, said_edges
 from wjoin.planner.shape.sequences import sequences
 from wjoin.planner.shape.shape import LaterCondition

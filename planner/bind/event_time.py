@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import Identifier, WindowCondition
+from wjoin.grammar.window_terms import names_in_window
 from wjoin.planner.bind.time_columns import convertible, remedy_for_type, remedy_without_timestamp
 from wjoin.planner.catalog import Column
 from wjoin.planner.plan.physical import TimeKind
 from wjoin.planner.text.scope import ScopeItem, find_column
 from wjoin.planner.windows.lengths import duration_value, human
-from wjoin.planner.windows.window_graph import names_in_window
 
 _TIMESTAMPS = (TimeKind.TIMESTAMP, TimeKind.TIMESTAMP_NTZ)
 _INTEGRAL = {"tinyint", "smallint", "int", "integer", "bigint", "byte", "short", "long"}

@@ -6,9 +6,9 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.join_tree import JoinTree
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import Conjunct, WindowCondition
+from wjoin.grammar.window_terms import landmarks
 from wjoin.planner.conditions.conjuncts import Filter, bind_conjunct
 from wjoin.planner.text.scope import Scope
-from wjoin.planner.windows.window_graph import landmarks
 from wjoin.udfs.predicate import Predicate
 
 

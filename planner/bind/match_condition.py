@@ -14,7 +14,7 @@ from wjoin.planner.bind.event_time import EventTimes
 from wjoin.planner.conditions.conjuncts import column_of
 from wjoin.planner.text.pieces import read_condition
 from wjoin.planner.text.scope import Scope
-from wjoin.planner.windows.window_graph import Edge
+from wjoin.planner.windows.closure import Edge
 
 _OPERATORS: dict[type, Nearest] = {
     exp.GTE: Nearest.AT_OR_BEFORE,

@@ -12,17 +12,12 @@ from wjoin.grammar.plurals import listed
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import SelectBlock
 from wjoin.grammar.tokens import identifier, is_name, scan
-from wjoin.planner.conditions.conjuncts import (
-    OF_TABLE,
-    Conjunct,
-    Residual,
-    streams_of,
-)
+from wjoin.grammar.window_terms import absent_streams, counts_rows
+from wjoin.planner.conditions.conjuncts import OF_TABLE, Conjunct, Residual, streams_of
 from wjoin.planner.conditions.expressions import is_exact
 from wjoin.planner.conditions.readable import ReadCondition, Unread
 from wjoin.planner.text.joined_columns import UsingPair
 from wjoin.planner.text.scope import ScopeItem
-from wjoin.planner.windows.window_graph import absent_streams, counts_rows
 
 MOST_MISSING = 62
 """How many streams may be missing in what joins make: which ones are is told by as many bits of a number."""

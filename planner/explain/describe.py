@@ -30,8 +30,9 @@ from wjoin.planner.plan.to_come import is_dated, lags
 from wjoin.planner.planning import PlannedSelect
 from wjoin.planner.text.scope import quoted_if_needed
 from wjoin.planner.windows.bounds import Windows
+from wjoin.planner.windows.closure import Branch
 from wjoin.planner.windows.lengths import human
-from wjoin.planner.windows.window_graph import Branch, WindowGraph
+from wjoin.planner.windows.window_graph import WindowGraph
 
 WORTH_TELLING = 1.25
 """How many times as fast as the chosen plan one must be, to be told of though it cannot be taken."""

@@ -10,7 +10,7 @@ from wjoin.planner.shape.decompose import DraftInput
 from wjoin.planner.shape.join_keys import KeyPart, can_be_key
 from wjoin.planner.shape.scans import ScanBuilder
 from wjoin.planner.shape.stages import equal_parts
-from wjoin.planner.windows.window_graph import RowsTerm
+from wjoin.planner.windows.closure import RowsTerm
 
 
 def rows_terms(planning: Planning) -> tuple[RowsTerm, ...]:

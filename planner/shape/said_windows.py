@@ -11,7 +11,8 @@ from wjoin.planner.conditions.conjuncts import Conjunct
 from wjoin.planner.conditions.time_bounds import TimeBound
 from wjoin.planner.plan.physical import TimeKind
 from wjoin.planner.windows.bounds import Windows
-from wjoin.planner.windows.window_graph import Edge, WindowGraph
+from wjoin.planner.windows.closure import Edge
+from wjoin.planner.windows.window_graph import WindowGraph
 
 UNBOUNDED = "WJ308"
 """The code of the error that conditions leave two streams unbounded."""

@@ -16,17 +16,8 @@ from wjoin.grammar.plurals import listed
 from wjoin.grammar.spans import Span
 from wjoin.planner.plan.physical import TimeKind
 from wjoin.planner.windows.bounds import Windows, hull
-from wjoin.planner.windows.window_graph import (
-    Branch,
-    Edge,
-    GivenWindows,
-    RowsTerm,
-    WindowGraph,
-    close,
-    contradiction,
-    negative_cycle,
-    without_included,
-)
+from wjoin.planner.windows.closure import Branch, Edge, RowsTerm, close, negative_cycle, without_included
+from wjoin.planner.windows.window_graph import GivenWindows, WindowGraph, contradiction
 
 Alternative = tuple[Edge | RowsTerm, ...]
 """What a result keeps of an OR: bounds, and windows of rows."""

@@ -7,7 +7,7 @@ is a set of such networks, one to a branch (W-join 2002, forms 1 to 3 and path j
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import combinations, pairwise, product
 from math import prod
 
@@ -17,55 +17,18 @@ from wjoin.grammar.spans import Span
 from wjoin.grammar.suggestions import suggestion
 from wjoin.planner.plan.physical import TimeKind
 from wjoin.planner.windows.bounds import Windows, hull
+from wjoin.planner.windows.closure import (
+    Branch,
+    Edge,
+    RowsTerm,
+    close,
+    implied_edges,
+    negative_cycle,
+    without_included,
+)
 from wjoin.planner.windows.lengths import duration_value, human
 
 MAXIMUM_BRANCHES = 64
-
-
-@dataclass(frozen=True)
-class Edge:
-    """One directed bound as written: ``t_target - t_source <= bound``; ``condition``: in which, if any."""
-
-    source: int
-    target: int
-    bound: int
-    span: Span
-    condition: str = field(default="", compare=False)
-
-
-@dataclass(frozen=True)
-class RowsTerm:
-    """A window of rows as written: fewer than ``rows`` rows of a stream are later than that of a tuple, and
-    not later than the tuple's latest timestamp.
-
-    They are counted with the same key where it is ``per_key``, and of those for which the condition at
-    ``landmark`` is true where there is one.
-    """
-
-    stream: int
-    rows: int
-    per_key: bool
-    landmark: Span | None
-    span: Span = field(compare=False)
-
-
-@dataclass(frozen=True)
-class Branch:
-    """One conjunction, completed.
-
-    ``given`` are the tightest bounds written, ``windows`` the closure and ``paths[i][j]`` the streams
-    whose given bounds add up to that between i and j (empty where there is no bound). ``counted`` are its
-    windows of rows.
-    """
-
-    given: Windows
-    windows: Windows
-    paths: tuple[tuple[tuple[int, ...], ...], ...]
-    counted: tuple[RowsTerm, ...] = ()
-
-    def includes(self, narrow: "Branch") -> bool:
-        """Return whether every tuple of another conjunction satisfies this one."""
-        return self.windows.includes(narrow.windows) and set(self.counted) <= set(narrow.counted)
 
 
 @dataclass(frozen=True)
@@ -210,22 +173,6 @@ def _chosen(said: Sequence[Sequence[Sequence[Edge]]], others: int) -> list[tuple
     return [tuple(edge for own in each for edge in own) for each in product(*said)]
 
 
-def implied_edges(choice: Sequence[Sequence[Edge]]) -> list[Edge]:
-    """Return the bounds that follow from each of some alternatives."""
-    first, *others = choice
-    found = []
-    for edge in first:
-        same = [[each for each in own if _ends(each) == _ends(edge)] for own in others]
-        if all(same):
-            greatest = max(edge.bound, *(min(each.bound for each in own) for own in same), edge.bound)
-            found.append(replace(edge, bound=greatest))
-    return found
-
-
-def _ends(edge: Edge) -> tuple[int, int]:
-    return edge.source, edge.target
-
-
 def _both_ways(edges: Sequence[Edge], size: int) -> Iterator[Edge]:
     """Yield bounds between the streams whose times all bounds together hold near each other."""
     if negative_cycle(edges, size):
@@ -236,51 +183,6 @@ def _both_ways(edges: Sequence[Edge], size: int) -> Iterator[Edge]:
         high = windows.between(first, second)
         if high is not None and windows.between(second, first) is not None:
             yield Edge(first, second, high, edges[0].span)
-
-
-def names_in_window(condition: syntax.WindowCondition) -> frozenset[str] | None:
-    """Return the names, lower case, that a window condition has; None where a window is of all streams."""
-    match condition:
-        case syntax.WindowAll():
-            return None
-        case syntax.WindowAnd(terms) | syntax.WindowOr(terms):
-            found = [names_in_window(term) for term in terms]
-            known = [each for each in found if each is not None]
-            return frozenset().union(*known) if len(known) == len(found) else None
-        case syntax.WindowPair(first, second) | syntax.WindowBetween(first, second):
-            streams: tuple[syntax.Identifier, ...] = (first, second)
-        case syntax.WindowPath():
-            streams = (*condition.streams, *(each.stream for each in condition.absent))
-        case syntax.WindowStream(stream) | syntax.WindowRows(stream) | syntax.WindowSince(stream):
-            streams = (stream,)
-    return frozenset(each.name.lower() for each in streams)
-
-
-def landmarks(condition: syntax.WindowCondition) -> Iterator[syntax.WindowSince]:
-    """Yield the windows that begin anew at landmarks."""
-    match condition:
-        case syntax.WindowAnd(terms) | syntax.WindowOr(terms):
-            for term in terms:
-                yield from landmarks(term)
-        case syntax.WindowSince():
-            yield condition
-
-
-def counts_rows(condition: syntax.WindowCondition) -> bool:
-    """Return whether a window condition has a window of rows or a landmark."""
-    if isinstance(condition, syntax.WindowAnd | syntax.WindowOr):
-        return any(map(counts_rows, condition.terms))
-    return isinstance(condition, syntax.WindowRows | syntax.WindowSince)
-
-
-def absent_streams(condition: syntax.WindowCondition) -> Iterator[syntax.Identifier]:
-    """Yield the streams that a path names with NOT."""
-    match condition:
-        case syntax.WindowAnd(terms) | syntax.WindowOr(terms):
-            for term in terms:
-                yield from absent_streams(term)
-        case syntax.WindowPath():
-            yield from (each.stream for each in condition.absent)
 
 
 def _count(condition: syntax.WindowCondition) -> int:
@@ -411,78 +313,6 @@ class _Reader:
         raise WJoinError("WJ201", f"{name.name} is not a stream of FROM", span=name.span, help=help)
 
 
-def close(edges: Sequence[Edge], size: int) -> Branch:
-    """Return the all-pairs closure of bounds that have no negative cycle.
-
-    Floyd-Warshall with the paths kept; a given bound stands where a path is only as good.
-    """
-    given = _tightest(edges, size)
-    upper = [list(row) for row in given]
-    following = [[j if upper[i][j] is not None else -1 for j in range(size)] for i in range(size)]
-    for middle, source, target in product(range(size), repeat=3):
-        first, second = upper[source][middle], upper[middle][target]
-        if first is None or second is None:
-            continue
-        known = upper[source][target]
-        if known is None or first + second < known:
-            upper[source][target] = first + second
-            following[source][target] = following[source][middle]
-    paths = tuple(tuple(_path(following, source, target) for target in range(size)) for source in range(size))
-    return Branch(Windows.of(given), Windows.of(upper), paths)
-
-
-def _path(following: Sequence[Sequence[int]], source: int, target: int) -> tuple[int, ...]:
-    if following[source][target] < 0:
-        return ()
-    path = [source]
-    while path[-1] != target:
-        path.append(following[path[-1]][target])
-    return tuple(path)
-
-
-def _tightest(edges: Sequence[Edge], size: int) -> list[list[int | None]]:
-    bounds: list[list[int | None]] = [[0 if i == j else None for j in range(size)] for i in range(size)]
-    for edge in edges:
-        known = bounds[edge.source][edge.target]
-        bounds[edge.source][edge.target] = edge.bound if known is None else min(known, edge.bound)
-    return bounds
-
-
-def negative_cycle(edges: Sequence[Edge], size: int) -> tuple[Edge, ...]:
-    """Return the edges of a cycle whose bounds add up to less than 0, in order; empty when there is none.
-
-    Bellman-Ford from a virtual source.
-    """
-    distance = [0] * size
-    entered: list[Edge | None] = [None] * size
-    changed: int | None = None
-    for _ in range(size):
-        changed = None
-        for edge in edges:
-            if distance[edge.source] + edge.bound < distance[edge.target]:
-                distance[edge.target] = distance[edge.source] + edge.bound
-                entered[edge.target] = edge
-                changed = edge.target
-    if changed is None:
-        return ()
-    place = changed
-    for _ in range(size):
-        place = _entry(entered, place).source
-    cycle = [_entry(entered, place)]
-    while cycle[-1].source != place:
-        cycle.append(_entry(entered, cycle[-1].source))
-    cycle.reverse()
-    start = min(range(len(cycle)), key=lambda number: cycle[number].source)
-    return tuple(cycle[start:] + cycle[:start])
-
-
-def _entry(entered: Sequence[Edge | None], place: int) -> Edge:
-    edge = entered[place]
-    if edge is None:
-        raise AssertionError("a relaxed stream has no edge into it")
-    return edge
-
-
 def contradiction(cycle: Sequence[Edge], names: Sequence[str], kind: TimeKind) -> WJoinError:
     """Return the error about bounds that no tuple can keep."""
     steps = [
@@ -538,14 +368,3 @@ def _check_connected(
 
 def _part_of(part: Sequence[int], number: int) -> list[int]:
     return [each for each, other in enumerate(part) if other == part[number]]
-
-
-def without_included(branches: Sequence[Branch]) -> tuple[Branch, ...]:
-    """Drop branches whose every tuple satisfies another branch; the first of equal ones stays."""
-    kept: list[Branch] = []
-    for number, branch in enumerate(branches):
-        earlier = (other.includes(branch) for other in kept)
-        later = (other.includes(branch) and not branch.includes(other) for other in branches[number + 1 :])
-        if not any(earlier) and not any(later):
-            kept.append(branch)
-    return tuple(kept)

@@ -10,7 +10,8 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
 from wjoin.planner.plan.physical import TimeKind
 from wjoin.planner.windows.bounds import Windows, hull
-from wjoin.planner.windows.window_graph import Edge, close, negative_cycle, window_graph
+from wjoin.planner.windows.closure import Edge, close, negative_cycle
+from wjoin.planner.windows.window_graph import window_graph
 
 NOWHERE = Span(0, 0)
 NAMES = ("A", "B", "C", "D")
