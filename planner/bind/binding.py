@@ -33,7 +33,8 @@ from wjoin.planner.conditions.conjuncts import (
     streams_of,
     using_equality,
 )
-from wjoin.planner.conditions.time_bounds import EventClock, TimeBound, TimeBounds
+from wjoin.planner.conditions.time_bounds import TimeBound, TimeBounds
+from wjoin.planner.conditions.time_values import EventClock
 from wjoin.planner.plan.block_columns import MATCH_COLUMNS
 from wjoin.planner.text.edits import Edit, apply_edits
 from wjoin.planner.text.joined_columns import UsingPair, visible_columns

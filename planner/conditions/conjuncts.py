@@ -18,7 +18,8 @@ from wjoin.planner.conditions.column_bands import ColumnBand, column_band
 from wjoin.planner.conditions.meaning import Meaning
 from wjoin.planner.conditions.predicate_calls import ReadCall, check_calls, read_call
 from wjoin.planner.conditions.readable import COMPARISONS, ReadCondition, Unread, read_condition_tree
-from wjoin.planner.conditions.time_bounds import EventClock, TimeBounds, time_bounds
+from wjoin.planner.conditions.time_bounds import TimeBounds, time_bounds
+from wjoin.planner.conditions.time_values import EventClock
 from wjoin.planner.plan.block_columns import MATCH_COLUMNS
 from wjoin.planner.text.edits import Edit, apply_edits
 from wjoin.planner.text.joined_columns import UsingPair

@@ -6,54 +6,21 @@ Spark takes the difference of two TIMESTAMPs, and adds days to one, by the clock
 zone: where these are put forward and back, the bounds are wider by as much.
 """
 
-import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
-from decimal import Decimal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
 from itertools import product
 from math import ceil, floor
-from zoneinfo import ZoneInfo
 
 from sqlglot import exp
 
-from wjoin.grammar.durations import from_clock, microseconds, number_of, unit_of
-from wjoin.grammar.errors import WJoinError
-from wjoin.grammar.spans import Span
 from wjoin.planner.conditions.column_bands import at_most
 from wjoin.planner.conditions.meaning import Meaning
-from wjoin.planner.conditions.time_arithmetic import DAY, UNITS, UNIX
-from wjoin.planner.plan.physical import TimeKind
-from wjoin.planner.text.literals import in_reach, number
-from wjoin.planner.text.scope import StreamColumn
+from wjoin.planner.conditions.time_values import MAXIMUM_DEPTH, NEAR, EventClock, TimeValue, ValueReader
+from wjoin.planner.conditions.time_zones import ANY_ZONE
 
 MAXIMUM_ALTERNATIVES = 16
 """Of more alternatives of one condition only what all of them imply is taken."""
-
-MAXIMUM_DEPTH = 50
-"""Expressions inside each other that are read."""
-
-ANY_ZONE = 30 * 3_600_000_000
-"""More than any two offsets of time zones are apart, in microseconds."""
-
-_MONTH = 6
-"""Samples of a time zone, a week apart, of a month and more."""
-
-_NEAR = 14 * DAY
-"""Times that are as near are, shifted as much, and by any offset, within a month of each other."""
-
-_FIXED = re.compile(r"(ETC/)?(UTC|GMT|Z|UT)?([+-].*)?")
-"""Time zones in which no clock is put forward."""
-
-_UNITS = {**UNITS, "WEEK": 7 * DAY}
-_TRUNCATED = {**_UNITS, "MONTH": 31 * DAY, "MON": 31 * DAY, "QUARTER": 92 * DAY, "YEAR": 366 * DAY}
-"""The greatest length of a unit to which times are truncated; of other names Spark makes NULL."""
-
-_NOWHERE = Span(0, 0)
-_WHOLE_TYPES = ("tinyint", "smallint", "int", "bigint")
-_SECONDS = ("unix_timestamp", "to_unix_timestamp")
 
 
 @dataclass(frozen=True)
@@ -83,44 +50,6 @@ class TimeBounds:
         return tuple(TimeBound(*pair, max(each[pair] for each in (first, *others))) for pair in pairs)
 
 
-@dataclass(frozen=True)
-class EventClock:
-    """The event time of each stream, None for one without, and what its arithmetic depends on.
-
-    ``zone`` is the session's time zone; ``wraps``: too large a sum of whole numbers is another number.
-    """
-
-    times: Sequence[StreamColumn | None]
-    kind: TimeKind
-    zone: str
-    wraps: bool
-
-    @property
-    def slack(self) -> int:
-        """How much the difference of near times differs from that of their clocks, at the most."""
-        return 0 if self.kind is TimeKind.INTEGRAL else zone_slack(self.zone)
-
-
-@cache
-def zone_slack(zone: str) -> int:
-    """Return how much a time zone's offset has changed within a month, at the most, in microseconds.
-
-    >>> zone_slack("UTC"), zone_slack("+02:00"), zone_slack("Europe/Berlin")
-    (0, 0, 3600000000)
-    """
-    if _FIXED.fullmatch(zone.upper()):
-        return 0
-    try:
-        found = ZoneInfo(zone)
-    except (KeyError, OSError, ValueError):
-        return ANY_ZONE
-    # No offset was in force for less than a week.
-    moments = (datetime(1850, 1, 1, tzinfo=UTC) + timedelta(days=7 * week) for week in range(52 * 300))
-    offsets = [each.astimezone(found).utcoffset() or timedelta() for each in moments]
-    months = (offsets[first : first + _MONTH] for first in range(len(offsets)))
-    return max(max(each) - min(each) for each in months) // timedelta(microseconds=1)
-
-
 def time_bounds(tree: exp.Expr, meaning: Meaning, clock: EventClock) -> TimeBounds | None:
     """Return what a condition says of the event times of two or more streams, None where it says nothing."""
     found = _Reader(meaning, clock).said(tree, negated=False)
@@ -139,81 +68,8 @@ def _tightest(bounds: Sequence[TimeBound]) -> Mapping[tuple[int, int], int]:
     return found
 
 
-@dataclass(frozen=True)
-class _Form:
-    """A value ``n + constant`` with ``unit * n = sum of plus - sum of minus + e`` and e from low to high.
-
-    ``kind``: a time, a number or an interval. ``unit`` is in that of event times, None for a constant.
-    ``whole``: n is a whole number. ``cut``: n is what remains of that quotient without its fraction.
-    ``clocks``: how often the slack of the time zone is in e.
-    """
-
-    kind: str
-    plus: tuple[int, ...] = ()
-    minus: tuple[int, ...] = ()
-    unit: Fraction | None = None
-    low: int = 0
-    high: int = 0
-    constant: Fraction = Fraction(0)
-    whole: bool = True
-    cut: bool = False
-    clocks: int = 0
-
-    def __neg__(self) -> "_Form":
-        return replace(
-            self,
-            plus=self.minus,
-            minus=self.plus,
-            low=-self.high,
-            high=-self.low,
-            constant=-self.constant,
-        )
-
-    def wider(self, low: int, high: int) -> "_Form":
-        """Return the same value, of which less is known."""
-        return replace(self, low=self.low - low, high=self.high + high)
-
-    def by_clocks(self, slack: int) -> "_Form":
-        """Return the same value by the clocks of a time zone."""
-        return replace(self.wider(slack, slack), clocks=self.clocks + 1) if slack else self
-
-    @property
-    def uncut(self) -> "_Form":
-        """The same value, of which only the least and the greatest rest are known."""
-        if not self.cut or self.unit is None:
-            return self
-        rest = ceil(self.unit) - 1
-        return replace(self.wider(rest, rest), cut=False)
-
-    def plus_other(self, other: "_Form", kind: str) -> "_Form | None":
-        """Return a sum, None of values in other units."""
-        if other.unit is None:
-            return replace(self, kind=kind, constant=self.constant + other.constant)
-        if self.unit is None:
-            return other.plus_other(self, kind)
-        if self.unit != other.unit:
-            return None
-        one, two = self.uncut, other.uncut
-        return _Form(
-            kind,
-            one.plus + two.plus,
-            one.minus + two.minus,
-            one.unit,
-            one.low + two.low,
-            one.high + two.high,
-            one.constant + two.constant,
-            one.whole and two.whole,
-            clocks=one.clocks + two.clocks,
-        )
-
-
-class _Reader:
+class _Reader(ValueReader):
     """Reads conditions as alternatives of bounds."""
-
-    def __init__(self, meaning: Meaning, clock: EventClock) -> None:
-        self._meaning = meaning
-        self._clock = clock
-        self._depth = 0
 
     def said(self, tree: exp.Expr, *, negated: bool) -> TimeBounds | None:
         """Return what is so where a condition is true, or where it is false; None for nothing."""
@@ -268,7 +124,7 @@ class _Reader:
         first, second = self.form(left), self.form(right)
         return None if first is None or second is None else self._least(first, second, strict)
 
-    def _least(self, left: _Form, right: _Form, strict: bool) -> TimeBounds | None:
+    def _least(self, left: TimeValue, right: TimeValue, strict: bool) -> TimeBounds | None:
         if left.kind != right.kind:
             return None
         apart = left.plus_other(-right, left.kind)
@@ -278,193 +134,12 @@ class _Reader:
         if later == earlier:
             return None
         most = _greatest(apart, apart.unit, strict)
-        if apart.clocks and max(map(abs, (most, apart.low, apart.high))) > _NEAR:
+        if apart.clocks and max(map(abs, (most, apart.low, apart.high))) > NEAR:
             most += apart.clocks * ANY_ZONE
         bound = TimeBound(earlier, later, most)
         return TimeBounds(((bound,),), exact=apart.low == apart.high and apart.unit.denominator == 1)
 
-    # Values ------------------------------------------------------------------
-
-    def form(self, node: exp.Expr) -> _Form | None:
-        """Return a value over event times, or a constant; None for all else, and for what is very deep."""
-        self._depth += 1
-        try:
-            return None if self._depth > MAXIMUM_DEPTH else self._form(node)
-        finally:
-            self._depth -= 1
-
-    def _form(self, node: exp.Expr) -> _Form | None:
-        match node:
-            case exp.Paren():
-                return self.form(node.this)
-            case exp.Column():
-                return self._column(node)
-            case exp.Literal() if not node.is_string:
-                value = number(node.name)
-                return None if value is None else _Form("number", constant=Fraction(value))
-            case exp.Placeholder():
-                return _parameter(self._meaning.parameters.get(node.name))
-            case exp.Interval():
-                length = interval_length(node)
-                return None if length is None else _Form("interval", constant=Fraction(length))
-            case exp.Neg():
-                inside = self.form(node.this)
-                return -inside if inside is not None and inside.kind != "time" else None
-            case exp.Add() | exp.Sub():
-                return self._sum(node)
-            case exp.Mul() | exp.Div() | exp.IntDiv():
-                return self._scaled(node)
-            case exp.Cast():
-                return self._cast(node)
-            case exp.TimestampDiff() | exp.DateDiff():
-                return self._difference(node)
-            case exp.TimestampAdd():
-                return self._added(node)
-            case exp.Anonymous() if len(node.expressions) == 1:
-                return self._epoch(self._meaning.function(node), self.form(node.expressions[0]))
-            case exp.Anonymous() if self._meaning.function(node) == "date_trunc":
-                return self._truncated(*node.expressions)
-        return None
-
-    def _column(self, node: exp.Column) -> _Form | None:
-        found = self._meaning.column(node)
-        time = None if found is None else self._clock.times[found.stream]
-        if found is None or time is None or not found.same(time):
-            return None
-        kind = "number" if self._clock.kind is TimeKind.INTEGRAL else "time"
-        return _Form(kind, plus=(found.stream,), unit=Fraction(1))
-
-    def _sum(self, node: exp.Add | exp.Sub) -> _Form | None:
-        left, right = self.form(node.this), self.form(node.expression)
-        if left is None or right is None:
-            return None
-        return self._added_up(left, right, subtracted=isinstance(node, exp.Sub))
-
-    def _added_up(self, left: _Form, right: _Form, *, subtracted: bool) -> _Form | None:
-        match left.kind, right.kind:
-            case "number", "number":
-                timed = left.unit is not None or right.unit is not None
-                if timed and self._clock.kind is TimeKind.INTEGRAL and self._clock.wraps:
-                    return None
-                kind = "number"
-            case "interval", "interval":
-                kind = "interval"
-            case "time", "interval":
-                return self._moved(left, -right if subtracted else right)
-            case "interval", "time" if not subtracted:
-                return self._moved(right, left)
-            case "time", "time" if subtracted:
-                found = left.plus_other(-right, "interval")
-                return None if found is None else found.by_clocks(self._slack)
-            case _:
-                return None
-        return left.plus_other(-right if subtracted else right, kind)
-
-    @property
-    def _slack(self) -> int:
-        """How far the difference of two clocks is from that of two times; NTZ has no zone."""
-        return self._clock.slack if self._clock.kind is TimeKind.TIMESTAMP else 0
-
-    def _moved(self, time: _Form, length: _Form) -> _Form | None:
-        if length.unit is not None:
-            return None
-        found = time.plus_other(length, "time")
-        if found is None or abs(length.constant) < DAY:
-            return found
-        far = abs(length.constant) > _NEAR
-        return found.by_clocks(ANY_ZONE if far and self._slack else self._slack)
-
-    def _scaled(self, node: exp.Mul | exp.Div | exp.IntDiv) -> _Form | None:
-        left, right = self.form(node.this), self.form(node.expression)
-        if left is None or right is None or right.kind != "number" or right.unit is not None:
-            return None
-        by = right.constant
-        if by <= 0 or by.denominator != 1:
-            return None
-        if left.unit is None:
-            if isinstance(node, exp.Mul):
-                return replace(left, constant=left.constant * by)
-            return None
-        if left.kind != "number" or left.constant or left.cut:
-            return None
-        unit = left.unit * by
-        if isinstance(node, exp.Mul):
-            return None if self._clock.wraps else replace(left, unit=left.unit / by)
-        if isinstance(node, exp.Div):
-            # A quotient is rounded.
-            return replace(left.wider(ceil(left.unit), ceil(left.unit)), unit=unit, whole=False)
-        if left.low == left.high and left.unit == 1:
-            return replace(left, unit=unit, cut=True)
-        rest = ceil(unit)
-        return replace(left.wider(rest, rest), unit=unit)
-
-    def _cast(self, node: exp.Cast) -> _Form | None:
-        kind, inside = node.to.sql(dialect="spark").lower(), self.form(node.this)
-        if inside is None:
-            return None
-        if inside.kind == "number" and inside.unit is None and inside.constant.denominator == 1:
-            # 5L is read as a cast.
-            return inside if kind in _WHOLE_TYPES else None
-        if inside.kind == "time" and kind == self._clock.kind.value.lower():
-            return inside
-        if inside.kind == "time" and kind == "bigint" and self._clock.kind is TimeKind.TIMESTAMP:
-            return self._floored(inside, 1_000_000)
-        widened = self._clock.kind is TimeKind.INTEGRAL and inside.kind == "number" and kind == "bigint"
-        return inside if widened else None
-
-    def _epoch(self, function: str, inside: _Form | None) -> _Form | None:
-        if inside is None or inside.kind != "time":
-            return None
-        unit = 1_000_000 if function in _SECONDS else UNIX.get(function)
-        if unit is None:
-            return None
-        if self._clock.kind is TimeKind.TIMESTAMP_NTZ:
-            inside = inside.by_clocks(self._clock.slack)
-        return self._floored(inside, unit)
-
-    def _floored(self, time: _Form, unit: int) -> _Form | None:
-        """Return how many whole units have passed until a time."""
-        if time.constant.denominator != 1:
-            return None
-        shift = int(time.constant)
-        found = replace(time, kind="number", unit=Fraction(unit), constant=Fraction(0))
-        return replace(found, low=time.low + shift - (unit - 1), high=time.high + shift)
-
-    def _difference(self, node: exp.TimestampDiff | exp.DateDiff) -> _Form | None:
-        """Return ``timestampdiff(unit, from, to)``, or the days of ``datediff(to, from)``."""
-        unit = node.args.get("unit")
-        sides = (node.this, node.expression)
-        to, since = (self.form(each.this if isinstance(each, exp.TsOrDsToDate) else each) for each in sides)
-        if to is None or since is None or to.kind != "time" or since.kind != "time":
-            return None
-        apart = to.plus_other(-since, "number")
-        if apart is None or apart.constant.denominator != 1:
-            return None
-        shift = int(apart.constant)
-        apart = replace(apart.wider(-shift, shift), constant=Fraction(0)).by_clocks(self._clock.slack)
-        if unit is None:
-            return replace(apart.wider(DAY - 1, DAY - 1), unit=Fraction(DAY))
-        size = _UNITS.get(unit.name.upper().removesuffix("S"))
-        return None if size is None else replace(apart, unit=Fraction(size), cut=size > 1)
-
-    def _added(self, node: exp.TimestampAdd) -> _Form | None:
-        """Return ``timestampadd(unit, number, time)``."""
-        time, count, unit = self.form(node.this), self.form(node.expression), node.args.get("unit")
-        size = None if unit is None else _UNITS.get(unit.name.upper().removesuffix("S"))
-        if time is None or count is None or size is None or time.kind != "time":
-            return None
-        if count.kind != "number" or count.unit is not None or count.constant.denominator != 1:
-            return None
-        return self._moved(time, _Form("interval", constant=count.constant * size))
-
-    def _truncated(self, unit: exp.Expr, of: exp.Expr) -> _Form | None:
-        """Return ``date_trunc(unit, time)``, which cuts by the clocks of the session's time zone."""
-        time, size = self.form(of), _TRUNCATED.get(unit.name.upper()) if unit.is_string else None
-        if time is None or size is None or time.kind != "time":
-            return None
-        return time.wider(size - 1, 0).by_clocks(self._clock.slack)
-
-    def _absolute(self, node: exp.Expr) -> _Form | None:
+    def _absolute(self, node: exp.Expr) -> TimeValue | None:
         node = node.unnest()
         if isinstance(node, exp.Abs):
             inside = self.form(node.this)
@@ -475,7 +150,7 @@ class _Reader:
         return inside if inside is not None and inside.kind != "time" and inside.unit is not None else None
 
 
-def _greatest(apart: _Form, unit: Fraction, strict: bool) -> int:
+def _greatest(apart: TimeValue, unit: Fraction, strict: bool) -> int:
     """Return the greatest difference of the times of a value that is at most 0, or below."""
     most = -apart.constant
     if apart.whole:
@@ -510,36 +185,3 @@ def _any(parts: Sequence[TimeBounds | None]) -> TimeBounds | None:
     return TimeBounds(
         tuple(each for part in known for each in part.alternatives), all(each.exact for each in known)
     )
-
-
-def _parameter(value: object) -> _Form | None:
-    if isinstance(value, timedelta):
-        return _Form("interval", constant=Fraction(value // timedelta(microseconds=1)))
-    if isinstance(value, bool) or not isinstance(value, int | Decimal) or not in_reach(value):
-        return None
-    return _Form("number", constant=Fraction(value))
-
-
-def interval_length(node: exp.Interval) -> int | None:
-    """Return the microseconds of an interval literal of units of a fixed length, None for another."""
-    unit, value = node.args.get("unit"), node.this
-    if not isinstance(value, exp.Literal):
-        return None
-    read: Callable[[], int]
-    match unit:
-        case exp.IntervalSpan():
-            read = lambda: from_clock(value.name, *_names(unit), _NOWHERE)  # noqa: E731
-        case exp.Var():
-            read = lambda: microseconds(  # noqa: E731
-                number_of(value.name, _NOWHERE), unit_of(unit.name, _NOWHERE), _NOWHERE
-            )
-        case _:
-            return None
-    try:
-        return read()
-    except WJoinError:
-        return None
-
-
-def _names(unit: exp.IntervalSpan) -> tuple[str, str]:
-    return unit_of(unit.this.name, _NOWHERE), unit_of(unit.expression.name, _NOWHERE)

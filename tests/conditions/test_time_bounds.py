@@ -12,14 +12,9 @@ from tests.tiers import examples
 from wjoin.grammar.spans import Span
 from wjoin.planner.catalog import Column
 from wjoin.planner.conditions.meaning import Meaning
-from wjoin.planner.conditions.time_bounds import (
-    ANY_ZONE,
-    EventClock,
-    TimeBound,
-    TimeBounds,
-    time_bounds,
-    zone_slack,
-)
+from wjoin.planner.conditions.time_bounds import TimeBound, TimeBounds, time_bounds
+from wjoin.planner.conditions.time_values import EventClock
+from wjoin.planner.conditions.time_zones import ANY_ZONE, zone_slack
 from wjoin.planner.plan.physical import TimeKind
 from wjoin.planner.text.pieces import function_name, read_condition
 from wjoin.planner.text.scope import StreamColumn

@@ -24,7 +24,7 @@ from wjoin.joins.planned_joins import Joins
 from wjoin.joins.rewrite import joined_rows
 from wjoin.joins.set_joins import SetJoin, SetStatement
 from wjoin.measured.begun import Begun
-from wjoin.measured.beside import UNREACHABLE, exists
+from wjoin.measured.beside import UNREACHABLE
 from wjoin.measured.followed import follower_of, settle
 from wjoin.measured.kept import Kept
 from wjoin.measured.load import Load, following
@@ -35,23 +35,20 @@ from wjoin.queries.run_once import given_whole
 from wjoin.queries.running import Running
 from wjoin.results.retention import ResultsKeeper, keepers
 from wjoin.sources.catalog import Catalog, SinkDeclaration, find
-from wjoin.sources.format_options import FILE_FORMATS, own_option
+from wjoin.sources.format_options import own_option
 from wjoin.sources.late_rows import refuse_late_sink
 from wjoin.sources.record_formats import writing_options
 from wjoin.sources.site_leases import keep_all
 from wjoin.spark.cluster import partitions
 from wjoin.spark.hadoop_files import Files
-from wjoin.spark.process import resolved
 from wjoin.spark.refused import refused_start
 from wjoin.spark.spark_failures import RAISED_BY_SPARK, first_line, located
 from wjoin.statements.late_sinks import RowsAndLate, late_for, with_late_rows
+from wjoin.statements.result_folders import refuse_folder
 from wjoin.statements.set_sinks import SetSinks
 from wjoin.statements.sink_columns import columns_of, refuse_columns
 from wjoin.statements.sinks import rows_for
 from wjoin.statements.spark import send
-
-_DELTA = "delta"
-"""The format whose sink knows by a query's identity which micro-batches it has: others may write as well."""
 
 
 def insert(
@@ -486,30 +483,3 @@ def _checkpoint(context: Context, sink: SinkDeclaration, directory: str | None) 
     if directory is None:
         return own_option(sink.options, "checkpointLocation")
     return context.queries.name_folder(directory, sink.name)
-
-
-def refuse_folder(
-    spark: SparkSession, sink: SinkDeclaration, folder: str, *, begun: bool, committed: bool
-) -> None:
-    """Refuse a folder of results that is not of the query of a checkpoint.
-
-    ``begun``: whether the query has begun to write into the sink, ``committed``: a micro-batch of it is.
-    Spark's file sink numbers what it writes by micro-batch and leaves out what it has already, so
-    the first results of a query with a new checkpoint would be lost. Raises WJoinError WJ609 and WJ611.
-    """
-    name = sink.name
-    path = resolved(own_option(sink.options, "path") or "").rstrip("/")
-    format = sink.provider.lower()
-    # The folder alone may come of a query that Spark refused to start.
-    log = "_delta_log/*.json" if format == _DELTA else "_spark_metadata/[0-9]*"
-    written = path and exists(spark, f"{path}/{log}")
-    if written and not begun and format != _DELTA:
-        message = f"the folder of {name}, {path}, holds the output of another query, and {folder} is new"
-        raise WJoinError("WJ609", message)
-    if path and not written and format in {*FILE_FORMATS, _DELTA} and committed:
-        message = (
-            f"the folder of {name}, {path}, is missing or empty, but the checkpoint "
-            f"{folder} says that its results were written"
-        )
-        remedy = f"restore the folder, or delete {folder} as well to write everything again"
-        raise WJoinError("WJ611", message, help=remedy)

@@ -47,11 +47,11 @@ from wjoin.statements.inserts import (
     insert,
     no_checkpoint,
     prepare,
-    refuse_folder,
     started,
     target_sink,
 )
 from wjoin.statements.late_sinks import late_for, late_rows, tells_late_rows
+from wjoin.statements.result_folders import refuse_folder
 from wjoin.statements.set_commits import commit_rows, committing, has_commits, refuse_other_commits
 from wjoin.statements.set_sinks import SetSinks, folder_name
 from wjoin.statements.sink_columns import columns_of, refuse_columns
