@@ -23,7 +23,8 @@ from typing import Any
 
 from wjoin.sites.access import Listen
 from wjoin.sites.failures import SiteError
-from wjoin.sites.http2 import Connection, RefusedConnection, Rules, Stream
+from wjoin.sites.http2 import Connection, Rules
+from wjoin.sites.http2_requests import RefusedConnection, Stream
 from wjoin.sites.wire import END, Message, failure
 
 _LOG = logging.getLogger("wjoin.sites")

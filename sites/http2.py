@@ -7,11 +7,12 @@ all of it; until then HTTP/2 itself has the caller wait.
 import struct
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from hpack import Decoder
 from hpack.exceptions import HPACKError
 
+from wjoin.sites.http2_requests import PREFIX, RefusedConnection, Stream
 from wjoin.sites.wire import HEAD, Message
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -29,7 +30,6 @@ _STEPS = 64
 """Frames of one connection that are looked at until it is the others' turn."""
 
 _HEAD = 9
-_PREFIX = 5
 _DATA, _HEADERS, _PRIORITY_OF, _RESET, _SETTINGS, _PROMISE, _PING, _LEAVES, _WINDOW, _CONTINUATION = range(10)
 _ACK = _END_STREAM = 0x1
 _END_HEADERS, _PADDED, _PRIORITY = 0x4, 0x8, 0x20
@@ -42,10 +42,6 @@ _MOST_HEADERS = 32_768
 _MOST_FRAME = 16_384
 _MOST_SENT = 1 << 20
 _RESETS, _RESETS_A_SECOND = 200, 50
-
-
-class RefusedConnection(Exception):  # noqa: N818 (it is no failure of this program)
-    """A connection is to be cut, and why."""
 
 
 class MessageRoom:
@@ -85,41 +81,6 @@ class Rules:
     refuses: Callable[[bytes, bool], bytes | None]
     most_message: int
     room: MessageRoom
-
-
-@dataclass(eq=False)
-class Stream:
-    """A request and its answer.
-
-    ``body`` is gRPC's message with its head; ``size`` what that says. Of the answer ``pending`` is the
-    message that is being sent, ``slow`` since when it hardly leaves and what was left then, and ``end`` the
-    headers that it ends with. ``work`` makes messages; only one thread does at a time (``working``), and what
-    it makes for a stream that is ``gone`` is thrown away.
-    """
-
-    number: int
-    path: bytes
-    began: float
-    window: int
-    body: bytearray = field(default_factory=bytearray)
-    size: int = 0
-    reserved: int = 0
-    waits: bool = False
-    whole: bool = False
-    taken: bool = False
-    headed: bool = False
-    pending: Message = field(default_factory=list)
-    left: int = 0
-    slow: tuple[float, int] | None = None
-    end: bytes | None = None
-    work: Iterator[Message] | None = None
-    working: bool = False
-    gone: bool = False
-
-    @property
-    def message(self) -> memoryview:
-        """The message, once it is whole."""
-        return memoryview(self.body)[_PREFIX:]
 
 
 class Connection:
@@ -269,10 +230,10 @@ class Connection:
 
     def _check(self, stream: Stream) -> None:
         """Look at the head of a message; where the message is large, ask for room. Raises Refused."""
-        if len(stream.body) < _PREFIX:
+        if len(stream.body) < PREFIX:
             return
         if not stream.size:
-            stream.size = int.from_bytes(stream.body[1:_PREFIX]) + _PREFIX
+            stream.size = int.from_bytes(stream.body[1:PREFIX]) + PREFIX
             if stream.body[0]:
                 raise RefusedConnection("a message is compressed")
             if stream.size > self._rules.most_message:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -33,13 +33,12 @@ from wjoin.executor.spark.cache import cache_of_this_process
 from wjoin.executor.spark.state_folder import handed
 from wjoin.executor.spark.state_store import StoredState
 from wjoin.executor.spark.task import clock_of, micro_batch, partition, phase
+from wjoin.executor.spark.timed_state import TimedSlices, Watches, WorkerState
 from wjoin.executor.spark.unpack import Unpack
 from wjoin.executor.spark.watch import Watch
 from wjoin.executor.spool import Spool, local_folder
 from wjoin.executor.state.manifest import Manifest, decode_manifest, written_manifest
-from wjoin.executor.state.slices import Slice, SliceStore, Stored
 from wjoin.executor.state.worker_files import WorkerFiles, stage_folder, worker_folder
-from wjoin.executor.state.writing import Cutting
 from wjoin.executor.step import StageLogic
 from wjoin.executor.stretches import Arrived
 from wjoin.executor.workers import partition_of
@@ -58,46 +57,6 @@ PART = "__wjoin_part"
 _REPORTED = pa.list_(pa.int64())
 
 _TOGETHER_BYTES = 1 << 22
-
-
-class _State(SliceStore, Protocol):
-    """The state of a worker: its slices, the manifest of the micro-batch before, and the next one."""
-
-    def manifest(self) -> bytes | None:
-        """Return the manifest, None before the first one."""
-        ...
-
-    def commit(self, manifest: bytes) -> None:
-        """Write the next manifest, once all its slices are written."""
-        ...
-
-
-@dataclass(frozen=True)
-class _Timed:
-    """The slices of a store, whose time is added up."""
-
-    slices: SliceStore
-    watch: Watch
-
-    def load(self, stored: Slice) -> pa.RecordBatch:
-        with self.watch.running():
-            return self.slices.load(stored)
-
-    def save(self, name: str, batch: pa.RecordBatch, cutting: Cutting) -> Stored:
-        with self.watch.running():
-            return self.slices.save(name, batch, cutting)
-
-    def remove(self, stored: Slice) -> None:
-        with self.watch.running():
-            self.slices.remove(stored)
-
-
-@dataclass(frozen=True)
-class _Watches:
-    """The time in which a task has waited for messages, and used the state."""
-
-    gathering: Watch = field(default_factory=Watch)
-    keeping: Watch = field(default_factory=Watch)
 
 
 @dataclass(frozen=True)
@@ -271,7 +230,7 @@ class Operator:
         for window, workers, rows in told:
             yield from messages.ticks(workers, window, rows)
 
-    def worked_off(self, arrived: Mapping[int, Arrivals], watches: _Watches) -> Iterator[pa.RecordBatch]:
+    def worked_off(self, arrived: Mapping[int, Arrivals], watches: Watches) -> Iterator[pa.RecordBatch]:
         """Join what has come for some workers with their state, which is in files; yield what leaves.
 
         ``watches``: the time in which the task has waited for it.
@@ -293,7 +252,7 @@ class Operator:
         }
         return replace(self, routers=routers)
 
-    def _files_work(self, arrived: Mapping[int, Arrivals], watches: _Watches) -> Iterator[_Work]:
+    def _files_work(self, arrived: Mapping[int, Arrivals], watches: Watches) -> Iterator[_Work]:
         if self.folder is None:
             raise AssertionError("the state is not in files")
         folder, number = handed(self.folder), self._micro_batch()
@@ -302,7 +261,7 @@ class Operator:
                 arrivals.clock = clock_of(folder.parents[3], number)
             state = WorkerFiles(worker_folder(folder, self.workers.index(worker)), number)
             yield from self._worked(worker, state, arrivals, watches)
-            watches = _Watches()
+            watches = Watches()
 
     def _micro_batch(self) -> int:
         return micro_batch()
@@ -310,7 +269,7 @@ class Operator:
     @phase
     def join(self, worker: int, state: MapState, frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         """Join the new blocks of one worker with its state, which Spark has, and with each other."""
-        arrivals, watches = self.no_arrivals(), _Watches()
+        arrivals, watches = self.no_arrivals(), Watches()
         with watches.gathering.running():
             for frame in frames:
                 for row in frame.to_dict("records"):
@@ -320,7 +279,9 @@ class Operator:
             sent = [*self._all_messages(done.made), *done.told]
             yield pd.DataFrame(sent, columns=messages.SCHEMA.names)
 
-    def _worked(self, worker: int, state: _State, arrivals: Arrivals, watches: _Watches) -> Iterator[_Work]:
+    def _worked(
+        self, worker: int, state: WorkerState, arrivals: Arrivals, watches: Watches
+    ) -> Iterator[_Work]:
         """Yield what a worker makes of new rows; the state is written before the last of it."""
         keeping, working = watches.keeping, Watch()
         with keeping.running():
@@ -331,7 +292,7 @@ class Operator:
         after = manifest
         waiting: list[Made] = []
         place = self.workers.index(worker)
-        store = _Timed(state, keeping)
+        store = TimedSlices(state, keeping)
         stored = partial(self._stored, (manifest, store), place, state)
         for before in working.over(stored_results(self.logic, place, len(self.workers), stored)):
             yield _Work([Made(before, None)], [])
@@ -364,7 +325,7 @@ class Operator:
         yield _Work(waiting, list(self.last_messages(worker, after, arrivals, counts)))
         arrivals.spool.close()
 
-    def _measuring(self, worker: int, state: _State, arrivals: Arrivals) -> Measuring | None:
+    def _measuring(self, worker: int, state: WorkerState, arrivals: Arrivals) -> Measuring | None:
         """Return what measures at a node of an approximate join, None of an exact one."""
         plan, stage = self.logic.plan, self.logic.stage
         nodes = Nodes.of(plan, stage, len(self.workers))
@@ -392,7 +353,7 @@ class Operator:
         if limit is not None and used > limit:
             raise over_limit("wjoin.memory", used, limit)
 
-    def _stored(self, own: State, place: int, state: _State, other: int) -> State:
+    def _stored(self, own: State, place: int, state: WorkerState, other: int) -> State:
         """Return what a worker has stored, by its place; of others that is known where it is in files."""
         if other == place:
             return own
@@ -408,7 +369,7 @@ class Operator:
             if (stored := WorkerFiles(own, state.number).manifest()) is not None:
                 yield written_manifest(stored)
 
-    def _manifest(self, state: _State) -> Manifest:
+    def _manifest(self, state: WorkerState) -> Manifest:
         stored = state.manifest()
         if stored is None:
             return Manifest.fresh(self.fingerprint, len(self.workers), len(self.logic.stage.inputs))
@@ -431,7 +392,7 @@ class Operators:
     @phase
     def stream(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Join the new blocks of the workers of one partition with their state."""
-        watches = _Watches()
+        watches = Watches()
         with watches.gathering.running():
             arrived = _arrived(self.operators, batches)
             for operator, came in zip(self.operators, arrived, strict=True):
@@ -441,7 +402,7 @@ class Operators:
             made = operator.worked_off(own, watches)
             yield from (self._of_part(number, rows) for rows in made) if self.parts else made
             # The task has waited once.
-            watches = _Watches()
+            watches = Watches()
 
     def _wake(self, operator: Operator, arrived: dict[int, Arrivals]) -> None:
         """Have the workers of this partition work for which nothing came, where silence may decide rows.

@@ -6,7 +6,8 @@ import pytest
 
 from tests.security.attacks import begin, frame, message, mutated, part
 from tests.security.test_mutations import raw
-from wjoin.sites.http2 import ALLOWANCE, MOST_OPEN, PREFACE, Connection, MessageRoom, RefusedConnection, Rules
+from wjoin.sites.http2 import ALLOWANCE, MOST_OPEN, PREFACE, Connection, MessageRoom, Rules
+from wjoin.sites.http2_requests import RefusedConnection
 from wjoin.sites.wire import DO_GET, END
 
 LARGE = 100_000
