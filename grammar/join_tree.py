@@ -304,8 +304,7 @@ def _take_out(joined: _Joined, items: Collection[int]) -> None:
     """Leave items out that are joined last."""
     joined.base = [each for each in joined.base if each not in items]
     for each in joined.joins:
-        if each.kind is JoinKind.INNER or len(each.right.base) == 1:
-            _take_out(each.right, items)
+        _take_out(each.right, items)
     for place, each in reversed([*enumerate(joined.joins)]):
         if not each.right.base:
             joined.joins[place : place + 1] = each.right.joins

@@ -24,6 +24,9 @@ MOST_MISSING = 62
 
 _LEFT_MAY_MISS = (JoinKind.RIGHT, JoinKind.FULL)
 
+_KEEPS_RIGHT_SIDE = (JoinKind.LEFT, JoinKind.RIGHT, JoinKind.FULL)
+"""The joins whose results have the columns of their right side."""
+
 _OF_SETTING = "a FLOAT and a whole number meet as FLOAT or as DOUBLE, as a setting says"
 
 _KEEPS = "a {} JOIN keeps rows of {}, a table, whose joins Spark makes after the others"
@@ -38,7 +41,7 @@ def tree_of(sources: Sequence[ScopeItem], static: Collection[int], block: Select
     kinds, sizes = ([getattr(each.item, name) for each in sources] for name in ("kind", "joined"))
     tree = join_tree(kinds, absent, static, sizes)
     tree = replace(tree, counted=block.window is not None and counts_rows(block.window))
-    _refuse_nested(sources, tree.static, absent)
+    _refuse_nested(sources, tree.static)
     if len(tree.optional) > MOST_MISSING:
         last = sources[max(tree.optional)]
         message = (
@@ -62,19 +65,31 @@ def _with_left(
         place += sources[place].item.joined
 
 
-def _refuse_nested(sources: Sequence[ScopeItem], static: Collection[int], absent: Collection[int]) -> None:
-    """Raise WJ107 for what comes after all joins, but stands in parentheses on the right side of one."""
+def _refuse_nested(sources: Sequence[ScopeItem], static: Collection[int]) -> None:
+    """Raise WJ107 for a table that would be another in parentheses on the right side of a join.
+
+    Spark joins it after the streams. A LEFT JOIN leaves nothing out, and is the same then.
+    """
     for source in sources:
         inside = range(source.number, source.number + source.item.joined)
-        last = [each for each in inside if each in static or each in absent]
-        if len(inside) == 1 or source.item.kind is JoinKind.INNER or not last:
+        if len(inside) == 1 or source.item.kind is JoinKind.INNER:
             continue
-        name, kind = sources[last[0]].name, source.item.kind.words
-        table = last[0] in static
-        what, why = (", a table,", "Spark joins it") if table else ("", f"NOT {name} of the path joins it")
-        message = f"{kind} has {name}{what} in parentheses on its right side: {why} after the streams"
-        remedy = f"join {name} in a subquery" if table else f"write {name} outside the parentheses"
-        raise WJoinError("WJ107", message, span=sources[last[0]].item.span, help=remedy)
+        for each in (sources[number] for number in inside if number in static):
+            left = each is not source and each.item.kind is JoinKind.LEFT
+            if left and source.item.kind in _KEEPS_RIGHT_SIDE:
+                continue
+            message = (
+                f"{source.item.kind.words} has {each.name}, a table, in parentheses on its right side: "
+                "Spark joins it after the streams"
+            )
+            remedy = f"join {each.name} in a subquery"
+            raise WJoinError("WJ107", message, span=each.item.span, help=remedy)
+
+
+def in_parentheses_of(sources: Sequence[ScopeItem], item: int) -> range:
+    """Return the items before one in the parentheses around it on the right side of a join, or all before."""
+    starts = (each.number for each in sources if each.number < item < each.number + each.item.joined)
+    return range(max(starts, default=0), item)
 
 
 def _refuse_order(
@@ -244,9 +259,10 @@ def _refuse_out_of_scope(
     join: LaterJoin, static: Collection[int], conjunct: Conjunct, span: Span, sources: Sequence[ScopeItem]
 ) -> None:
     """Raise WJ107 for a condition of ON on what is joined later, or of which a join shows no columns."""
-    known = {*join.left, *join.right}
+    known, first = {*join.left, *join.right}, join.left[0]
     if join.item in static and join.kind is sources[join.item].item.kind:
-        known = {each for each in known if each <= join.item}
+        first = in_parentheses_of(sources, join.item).start
+        known = {each for each in known if first <= each <= join.item}
     unknown = streams_of(conjunct) - known
     if unknown:
         name, own = sources[min(unknown)].name, sources[join.on].name
@@ -256,7 +272,7 @@ def _refuse_out_of_scope(
                 f"{message}Spark joins this table after the streams",
                 f"join {name} in a subquery",
             )
-        elif min(unknown) < join.left[0] and min(unknown) not in _hidden(sources):
+        elif min(unknown) < first and min(unknown) not in _hidden(sources):
             message += "it stands outside the parentheses"
             remedy = "write this in ON after the parentheses"
         elif min(unknown) > max(known):

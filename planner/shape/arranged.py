@@ -1,11 +1,9 @@
 """A tree of joins in the order in which they run, and the windows that it cannot have."""
 
 from collections.abc import Collection, Sequence
-from itertools import permutations
 
 from wjoin.grammar import syntax
 from wjoin.grammar.errors import WJoinError
-from wjoin.grammar.join_kinds import JoinKind
 from wjoin.grammar.join_tree import JoinTree, Link, arranged
 from wjoin.grammar.spans import Span
 from wjoin.planner.bind.binding import BoundSelect
@@ -20,6 +18,7 @@ from wjoin.planner.conditions.conjuncts import (
 )
 from wjoin.planner.conditions.expressions import never_true
 from wjoin.planner.conditions.readable import ReadCondition, Unread
+from wjoin.planner.shape.tables_in_trees import refuse_of_tables, refuse_unlike
 from wjoin.planner.shape.tree_windows import TreeWindows, edges_in, ends, rows_in
 
 
@@ -62,7 +61,8 @@ def arranged_tree(bound: BoundSelect, windows: TreeWindows, block: syntax.Select
             _refuse_unconnected(found, windows, span, timeless)
         names = [source.name for source in bound.sources]
         written = {each.number for each in bound.sources if tree.kind_of(each.number) is each.item.kind}
-        _refuse_of_tables(found, pairs, names, span, written)
+        refuse_of_tables(found, pairs, names, span, written)
+    refuse_unlike(bound, windows, span)
     return found
 
 
@@ -124,28 +124,3 @@ def _apart(tree: JoinTree, number: int, pairs: Sequence[frozenset[int]]) -> tupl
             groups.remove(other)
             one |= other
     return (min(groups[0]), min(groups[1])) if len(groups) > 1 else None
-
-
-def _refuse_of_tables(
-    tree: JoinTree,
-    pairs: Sequence[frozenset[int]],
-    names: Sequence[str],
-    span: Span,
-    written: Collection[int],
-) -> None:
-    """Raise WJ107 for a window of a table that the join of a stream would have to know.
-
-    ``written`` are the items that FROM joins where they stand, not a path with NOT.
-    """
-    for table, stream in (each for pair in pairs for each in permutations(sorted(pair))):
-        if table not in tree.static or stream in tree.static:
-            continue
-        inner = tree.kind_of(table) is tree.kind_of(stream) is JoinKind.INNER
-        before = table in written and table < stream and not inner
-        if before or stream not in tree.joins[tree.place(table)].left:
-            message = (
-                f"the join with {names[stream]} cannot have a window with {names[table]}: "
-                "Spark joins this table after the streams"
-            )
-            remedy = f"join {names[table]} after {names[stream]}, or in a subquery"
-            raise WJoinError("WJ107", message, span=span, help=remedy)

@@ -10,7 +10,6 @@ from wjoin.grammar.join_kinds import JoinKind
 from wjoin.grammar.join_tree import BASE, JoinTree
 from wjoin.grammar.spans import Span
 from wjoin.grammar.tokens import scan
-from wjoin.planner.bind.binding import BoundSelect
 from wjoin.planner.conditions.conjuncts import (
     ColumnComparison,
     Conjunct,
@@ -41,7 +40,6 @@ from wjoin.planner.shape.stages import (
 from wjoin.planner.shape.tree_windows import bounds_between, closed, named_in, together
 from wjoin.planner.text.edits import Edit, apply_edits
 from wjoin.planner.text.literals import literal
-from wjoin.planner.text.scope import StreamColumn
 from wjoin.planner.windows.bounds import Windows, hull
 from wjoin.planner.windows.closure import Edge, RowsTerm, close, negative_cycle
 from wjoin.planner.windows.window_graph import MAXIMUM_BRANCHES, WindowGraph
@@ -328,35 +326,6 @@ def is_later(planning: Planning, condition: Residual) -> bool:
         return True
     # What an inner join asks must be known before a later one tells what has no partner there.
     return (number < 0 or staged.joins[number].kind is JoinKind.INNER) and not staged.is_told(number)
-
-
-def lacked_streams(bound: BoundSelect) -> frozenset[int]:
-    """Return the streams of which WHERE lets no result have a row: what no row of them lacks is to be NULL.
-
-    That is its event time, or a column of a LEFT JOIN's equality.
-    """
-    tree = bound.tree.staged
-    found = set()
-    for each in bound.conjuncts:
-        if not isinstance(each, Residual) or each.on is not None or len(each.columns) != 1:
-            continue
-        (column,) = each.columns
-        stream, words = column.stream, [token.text.upper() for token in scan(each.text)]
-        if stream not in tree.optional - tree.hidden or words[-2:] != ["IS", "NULL"] or len(words) > 5:
-            continue
-        time = bound.times[stream]
-        if (time is not None and time.column.name == column.column.name) or column in _equal(bound, stream):
-            found.add(stream)
-    return frozenset(found)
-
-
-def _equal(bound: BoundSelect, stream: int) -> Iterator[StreamColumn]:
-    """Yield the columns of a stream that are equal to others wherever it has a row."""
-    join = next((each for each in bound.tree.joins if each.right == (stream,)), None)
-    for each in bound.conjuncts if join is not None and join.kind is JoinKind.LEFT else ():
-        if isinstance(each, Equality) and each.on == stream:
-            sides = (each.left, each.right)
-            yield from (side.plain for side in sides if side.stream == stream and side.plain is not None)
 
 
 def unmatched(tree: JoinTree) -> Iterator[Filter]:

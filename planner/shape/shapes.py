@@ -23,10 +23,10 @@ from wjoin.planner.shape.counted import asked_of, counted_windows
 from wjoin.planner.shape.decompose import Decomposition
 from wjoin.planner.shape.hops import can_hop, in_hops
 from wjoin.planner.shape.join_keys import KeyPart, can_be_key
+from wjoin.planner.shape.lacked import lacked_streams
 from wjoin.planner.shape.later_joins import (
     before_join,
     is_later,
-    lacked_streams,
     later_stages,
     meets_alone,
     takes_part,

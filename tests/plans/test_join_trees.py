@@ -49,6 +49,13 @@ def test_a_join_that_does_not_ask_for_a_stream_has_no_bound_of_it() -> None:
     assert (lag.stream, lag.distances) == (1, ((0, SECOND),))
 
 
+def test_what_a_path_names_with_not_is_the_same_in_parentheses() -> None:
+    path = "PATH (A, NOT C, B) WITHIN (1 MINUTE)"
+    inside = f"SELECT A.v FROM a A LEFT JOIN (b B JOIN c C ON B.k = C.k) ON A.k = B.k {path}"
+    listed = f"SELECT A.v FROM a A LEFT JOIN b B ON A.k = B.k, c C {path} WHERE B.k = C.k"
+    assert joins(plan(inside)) == joins(plan(listed))
+
+
 def test_windows_of_rows_joined_by_or_belong_to_later_joins_of_all_their_streams() -> None:
     """The inner join stays where it is: what it brings may be the latest row."""
     text = """SELECT A.v FROM a A LEFT JOIN b B ON A.k = B.k {} c C ON A.k = C.k

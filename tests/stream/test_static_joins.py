@@ -44,6 +44,22 @@ STATEMENTS = {
             AND (abs(B.n - A.n) <= 1 OR B.n - A.n BETWEEN 4 AND 5)
             LEFT JOIN dated V ON false""",
     ),
+    "in parentheses": (
+        f"""SELECT A.n AS a, B.n AS b, D.t, V.w FROM one A LEFT JOIN (two B LEFT JOIN dim D
+            ON B.v = D.x AND D.w > 3 LEFT JOIN dated V ON B.k = V.k) ON A.k = B.k AND A.j = B.j
+            {AB} AND WINDOW (B, V) = 2""",
+        f"""SELECT A.n, B.n, D.t, V.w FROM one A LEFT JOIN (two B LEFT JOIN dim D ON B.v = D.x AND D.w > 3
+            LEFT JOIN dated V ON B.k = V.k AND abs(V.m - B.n) <= 2)
+            ON A.k = B.k AND A.j = B.j AND {AB_ON}""",
+    ),
+    "in parentheses of a full join": (
+        f"""SELECT A.n AS a, B.n AS b, C.n AS c, D.t FROM one A FULL JOIN (two B JOIN three C
+            ON B.k = C.k AND B.j = C.j LEFT JOIN dim D ON C.v = D.x AND B.v < D.w) ON A.k = B.k AND A.j = B.j
+            {AB} AND WINDOW (B, C) = 1""",
+        f"""SELECT A.n, B.n, C.n, D.t FROM one A FULL JOIN (two B JOIN three C ON B.k = C.k AND B.j = C.j
+            AND abs(B.n - C.n) <= 1 LEFT JOIN dim D ON C.v = D.x AND B.v < D.w)
+            ON A.k = B.k AND A.j = B.j AND {AB_ON}""",
+    ),
     "left": (
         f"""SELECT A.n AS a, B.n AS b, D.t FROM one A, two B
             LEFT JOIN dim D ON A.v = D.x AND D.w > 3 AND B.v <> 4
