@@ -5,7 +5,7 @@ import pytest
 from tests.kit.planned import ColumnTypes, stream_of
 from tests.tiers import tiers
 from wjoin.grammar.parser import parse_script
-from wjoin.grammar.syntax import Query
+from wjoin.grammar.statement_kinds import Query
 from wjoin.planner.bind.written import meaning
 from wjoin.planner.explain.describe import describe
 from wjoin.planner.explain.text import explain_text
