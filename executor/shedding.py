@@ -31,7 +31,7 @@ from wjoin.executor.state.worker_files import (
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.plain import plain, typed
 from wjoin.parts.kernels.runs import BoolArray, Int64Array, int64_view
-from wjoin.planner.cost.shedding import (
+from wjoin.planner.cost.shed_share import (
     MOST_LOAD,
     came_in,
     state_utilization,
@@ -39,7 +39,7 @@ from wjoin.planner.cost.shedding import (
     unshed,
 )
 from wjoin.planner.figures import size
-from wjoin.planner.plan.shedding import Shedding, StreamShedding
+from wjoin.planner.plan.shedding_models import Shedding, StreamShedding
 
 _MOST_REMEMBERED = 64
 """Earlier decisions whose lost rows are remembered one by one."""

@@ -13,9 +13,9 @@ from lark.exceptions import UnexpectedToken
 from lark.lexer import Lexer
 
 from wjoin.grammar import statement_kinds, syntax
+from wjoin.grammar.declaration_nodes import build
 from wjoin.grammar.durations import NOT_FIXED, UNITS, is_like_unit
 from wjoin.grammar.errors import WJoinError
-from wjoin.grammar.nodes import build
 from wjoin.grammar.spans import Span
 from wjoin.grammar.tokens import Kind, Token, is_name, scan, string_value
 

@@ -35,7 +35,7 @@ from wjoin.planner.shape.said_windows import refuse_unbounded, said_choices, sai
 from wjoin.planner.shape.sequences import sequences
 from wjoin.planner.shape.shape import LaterCondition
 from wjoin.planner.shape.shapes import shapes, with_hops
-from wjoin.planner.shape.stages import Index
+from wjoin.planner.shape.stages_of_joins import Index
 from wjoin.planner.shape.tree_windows import TreeWindows
 from wjoin.planner.text.edits import Edit, apply_edits
 from wjoin.planner.windows.bounds import Clock

@@ -17,7 +17,7 @@ from wjoin.planner.plan.physical import PhysicalPlan
 from wjoin.planner.shape.decompose import Decomposition
 from wjoin.planner.shape.join_keys import EqualityClass, TypedEquality
 from wjoin.planner.shape.shape import Shape
-from wjoin.planner.shape.stages import Index
+from wjoin.planner.shape.stages_of_joins import Index
 from wjoin.planner.windows.window_graph import WindowGraph
 from wjoin.udfs.predicate import Predicate
 

@@ -28,7 +28,7 @@ from wjoin.measured.followed import settle, unfollow
 from wjoin.queries.open_groups import waits
 from wjoin.queries.running import Running
 from wjoin.queries.session_queries import Queries
-from wjoin.results.reading import reading
+from wjoin.results.snapshots import reading
 from wjoin.settings.options import in_pipeline, prepare
 from wjoin.settings.settable import Settings
 from wjoin.sources.catalog import (

@@ -10,10 +10,10 @@ from dft_simulation import World, asked, at_messages, summarised
 from report import Table, Verdict
 from s2j_parts import Judged, Part, panel, percent, table, told
 
-from wjoin.parts.summaries.bounds import uniform_error, zipf_error
 from wjoin.parts.summaries.dftt import DfttSummary, rebuilt
 from wjoin.parts.summaries.series import SlidingTransform
 from wjoin.parts.summaries.summary import Form
+from wjoin.parts.summaries.theorem_errors import uniform_error, zipf_error
 
 Floats = npt.NDArray[np.float64]
 

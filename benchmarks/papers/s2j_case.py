@@ -21,7 +21,7 @@ from tests.kit.planned import block_of
 from wjoin.executor.counts import Counts
 from wjoin.parts.kernels.runs import Int64Array, int64_view
 from wjoin.planner.cost.scaling import Scale, Scaling
-from wjoin.planner.cost.shedding import LINEAR, QUADRATIC, Thresholds, shedding_ratio
+from wjoin.planner.cost.shed_share import LINEAR, QUADRATIC, Thresholds, shedding_ratio
 from wjoin.planner.plan.block_columns import code_name
 from wjoin.planner.plan.physical import PhysicalPlan
 

@@ -18,7 +18,7 @@ from tests.kit.planned import block_of, plan_over, stream_of
 from wjoin.executor.routing import Router
 from wjoin.parts.kernels.runs import Int64Array
 from wjoin.parts.routes.route import Placement
-from wjoin.planner.cost.shedding import LINEAR, Thresholds, shedding_ratio
+from wjoin.planner.cost.shed_share import LINEAR, Thresholds, shedding_ratio
 
 SPAN = SECOND
 """Utilisation is judged once a second."""

@@ -7,7 +7,7 @@ from s2j_chain import Loads, Wave, by_utilization, chain, routed
 from s2j_parts import Judged, Part, panel, percent, table, told
 from s2j_tasks import Load, alone, own_windows
 
-from wjoin.planner.cost.shedding import Thresholds
+from wjoin.planner.cost.shed_share import Thresholds
 
 WIDE = 7
 """Columns of a usual row: event time, key and five others."""

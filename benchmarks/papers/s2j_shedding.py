@@ -2,7 +2,7 @@
 
 import math
 
-from wjoin.planner.cost.shedding import Thresholds
+from wjoin.planner.cost.shed_share import Thresholds
 
 
 def block_rows(utilization: float, thresholds: Thresholds, most: int, alpha: float = 0.5) -> int:

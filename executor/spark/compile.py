@@ -33,7 +33,7 @@ from wjoin.executor.step import StageLogic
 from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.planner.plan.block_columns import MATCH_COLUMNS, late_name, time_name
 from wjoin.planner.plan.physical import Method, Output, PhysicalPlan, TimeKind
-from wjoin.planner.plan.shedding import Shedding
+from wjoin.planner.plan.shedding_models import Shedding
 from wjoin.planner.plan.to_come import is_dated
 from wjoin.udfs.predicate import Predicate
 

@@ -18,7 +18,6 @@ from wjoin.executor.blocks import concatenate, decode_block
 from wjoin.executor.counted import passed_on
 from wjoin.executor.counts import Counts
 from wjoin.executor.faults import fault_point
-from wjoin.executor.history import State, stored_results, with_histories
 from wjoin.executor.made import PAST, Made
 from wjoin.executor.node_state import Measuring, chooser_at
 from wjoin.executor.nodes import Nodes
@@ -40,12 +39,13 @@ from wjoin.executor.spool import Spool, local_folder
 from wjoin.executor.state.manifest import Manifest, decode_manifest, written_manifest
 from wjoin.executor.state.worker_files import WorkerFiles, stage_folder, worker_folder
 from wjoin.executor.step import StageLogic
+from wjoin.executor.stored_results import State, stored_results, with_histories
 from wjoin.executor.stretches import Arrived
 from wjoin.executor.workers import partition_of
 from wjoin.parts.kernels.runs import GREATEST, LEAST
 from wjoin.parts.routes.hash_route import HashRoute
 from wjoin.parts.routes.route import Role
-from wjoin.planner.plan.shedding import Shedding
+from wjoin.planner.plan.shedding_models import Shedding
 from wjoin.planner.plan.to_come import least_to_come
 
 REPORTS = "__wjoin_reports"

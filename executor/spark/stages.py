@@ -46,7 +46,7 @@ from wjoin.planner.plan.block_columns import time_name
 from wjoin.planner.plan.counting import goes_by
 from wjoin.planner.plan.edges import destinations, needed_codes
 from wjoin.planner.plan.physical import PhysicalPlan
-from wjoin.planner.plan.shedding import Shedding
+from wjoin.planner.plan.shedding_models import Shedding
 from wjoin.planner.plan.stage_kinds import Join, Stage
 
 _query_numbers = itertools.count()

@@ -20,10 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from wjoin.parts.kernels.runs import Int64Array
-from wjoin.parts.summaries.counts import Counts
+from wjoin.parts.summaries.compact_sets import packed, unpacked
+from wjoin.parts.summaries.exact_counts import Counts
 from wjoin.parts.summaries.hashing import FloatArray
 from wjoin.parts.summaries.layout import HASHED, THRESHOLDS, Held, Layout, finest, size_in
-from wjoin.parts.summaries.sets import packed, unpacked
 from wjoin.parts.summaries.summary import Form, Summary, View, correlation
 
 _HEAD = struct.Struct("<BqQQBd")

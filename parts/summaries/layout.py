@@ -7,9 +7,9 @@ from typing import Self
 import numpy as np
 
 from wjoin.parts.kernels.runs import Int64Array
-from wjoin.parts.summaries.counts import Counts
+from wjoin.parts.summaries.compact_sets import size_of
+from wjoin.parts.summaries.exact_counts import Counts
 from wjoin.parts.summaries.hashing import UInt64Array, mixed
-from wjoin.parts.summaries.sets import size_of
 
 HASHED = 1 << 32
 """How many places there are for a hashed code."""

@@ -6,7 +6,7 @@ Pure: what is measured comes from outside.
 import math
 from dataclasses import dataclass
 
-from wjoin.planner.cost.shedding import Thresholds
+from wjoin.planner.cost.shed_share import Thresholds
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from wjoin.planner.cost.model import OF_PAIRS
-from wjoin.planner.cost.shedding import Thresholds
+from wjoin.planner.cost.shed_share import Thresholds
 
 _FIXED = "micro-batches"
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from wjoin.planner.cost.shedding import OFF, lost_share
+from wjoin.planner.cost.shed_share import OFF, lost_share
 from wjoin.planner.explain import document as doc
 from wjoin.planner.explain.stage_description import estimate_entry
 from wjoin.planner.plan.physical import PhysicalPlan
-from wjoin.planner.plan.shedding import SheddingRules, StreamShedding, cannot_shed, shedding_of
+from wjoin.planner.plan.shedding_models import SheddingRules, StreamShedding, cannot_shed, shedding_of
 from wjoin.planner.plan.stage_kinds import Scanned
 from wjoin.planner.planning import PlannedSelect
 

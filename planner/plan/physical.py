@@ -127,7 +127,7 @@ class StreamScan:
     ``event_time`` is empty for a table without one, which is in no window and no stage.
     ``ahead``: how many microseconds later than its micro-batch a row of it may be, None where that is not
     declared (see ``planner.planning.ahead``). ``site``: how it travels, None where it is not at a site.
-    ``shedding``: by which model it is shed, None where it is as the session says (``planner.plan.shedding``).
+    ``shedding``: by which model it is shed, None where the session says (``planner.plan.shedding_models``).
     ``meets``: conditions without which a row meets no other, but is in the results of an outer join.
     ``idle_after``: without a row for so many microseconds it is silent, None where it never is.
     ``late_into`` is the sink that its late rows go to, empty for none, and ``late`` what is read for that.

@@ -29,7 +29,7 @@ from wjoin.planner.shape.counted import asked_of
 from wjoin.planner.shape.decompose import Component, Decomposition, decompose, followed, joined_with
 from wjoin.planner.shape.join_keys import EqualityClass
 from wjoin.planner.shape.scans import ScanBuilder
-from wjoin.planner.shape.stages import (
+from wjoin.planner.shape.stages_of_joins import (
     CheckedLink,
     call_of,
     can_decide,

@@ -35,7 +35,7 @@ from wjoin.planner.shape.lookups import Lookup, lookups, tree_lookups
 from wjoin.planner.shape.scans import ScanBuilder
 from wjoin.planner.shape.shape import LaterCondition, Shape
 from wjoin.planner.shape.shipping import with_sites
-from wjoin.planner.shape.stages import EqualParts, can_decide, stages
+from wjoin.planner.shape.stages_of_joins import EqualParts, can_decide, stages
 from wjoin.planner.text.scope import StreamColumn
 from wjoin.planner.windows.bounds import Windows
 

@@ -3,7 +3,7 @@
 import pytest
 
 from wjoin.planner.cost.scaling import Scale, Scaling
-from wjoin.planner.cost.shedding import Thresholds, came_in, unshed
+from wjoin.planner.cost.shed_share import Thresholds, came_in, unshed
 
 RULES, LIMITS = Scaling(2, 8), Thresholds()
 

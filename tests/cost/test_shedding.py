@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from wjoin.planner.cost.shedding import (
+from wjoin.planner.cost.shed_share import (
     LINEAR,
     OFF,
     QUADRATIC,

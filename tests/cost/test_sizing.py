@@ -5,7 +5,7 @@ import math
 import pytest
 
 from tests.plans.catalogue import plan
-from wjoin.planner.cost.shedding import Thresholds
+from wjoin.planner.cost.shed_share import Thresholds
 from wjoin.planner.cost.sizing import sized
 from wjoin.planner.explain.describe import describe
 from wjoin.statements.advice import Machine, advice_text

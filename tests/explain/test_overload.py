@@ -3,12 +3,12 @@
 import pytest
 
 from tests.plans.catalogue import plan
-from wjoin.planner.cost.shedding import Thresholds
+from wjoin.planner.cost.shed_share import Thresholds
 from wjoin.planner.explain.describe import describe
 from wjoin.planner.explain.overload_description import overload_entry
 from wjoin.planner.explain.page import page
 from wjoin.planner.explain.text import explain_text
-from wjoin.planner.plan.shedding import SheddingRules
+from wjoin.planner.plan.shedding_models import SheddingRules
 
 KEYED = "SELECT A.obj_id FROM camera1 A, camera2 B WINDOW = 1 HOUR WHERE A.obj_id = B.obj_id"
 KEYLESS = "SELECT A.obj_id FROM camera1 A, camera2 B WINDOW = 1 SECOND WHERE A.ts < B.ts"

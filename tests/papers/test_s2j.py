@@ -17,7 +17,7 @@ from tests.tiers import tiers
 from wjoin.executor.blocks import cut, decode_block
 from wjoin.executor.spark import messages
 from wjoin.parts.routes.route import Role
-from wjoin.planner.cost.shedding import LINEAR, QUADRATIC, Thresholds, shedding_ratio
+from wjoin.planner.cost.shed_share import LINEAR, QUADRATIC, Thresholds, shedding_ratio
 
 PAPER = Thresholds()
 

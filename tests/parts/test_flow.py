@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.tiers import examples
-from wjoin.parts.summaries.bounds import falling_error, uniform_error, zipf_error
 from wjoin.parts.summaries.error import Sample, estimate, stands_for, student
 from wjoin.parts.summaries.flow import Flow, scores_of, targets, tuned, visit_chance
 from wjoin.parts.summaries.profile import Profile, bins_of
 from wjoin.parts.summaries.registry import SUMMARIES
 from wjoin.parts.summaries.summary import Form
+from wjoin.parts.summaries.theorem_errors import falling_error, uniform_error, zipf_error
 
 
 class Rows:

@@ -8,13 +8,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.tiers import examples
-from wjoin.parts.summaries.counts import Counts
+from wjoin.parts.summaries.compact_sets import packed, size_of, unpacked
 from wjoin.parts.summaries.dft import DftSummary, cells_of, length
 from wjoin.parts.summaries.dftt import DfttSummary, likely_lossless
+from wjoin.parts.summaries.exact_counts import Counts
 from wjoin.parts.summaries.patches import patch, patched
 from wjoin.parts.summaries.registry import SUMMARIES
 from wjoin.parts.summaries.series import SlidingTransform
-from wjoin.parts.summaries.sets import packed, size_of, unpacked
 from wjoin.parts.summaries.summary import HEADER, Form, similarity
 
 NAMES = st.sampled_from(list(SUMMARIES))

@@ -7,8 +7,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from wjoin.executor.arrival_order import ReadParts, disorder, seen_before
-from wjoin.executor.spark.delays import Lateness
-from wjoin.statements.delays import delays_of
+from wjoin.executor.spark.disorder import Lateness
+from wjoin.statements.explain_delay import delays_of
 
 files = st.lists(
     st.lists(st.integers(-(2**62), 2**62) | st.integers(0, 500), min_size=1), min_size=1, max_size=5

@@ -5,7 +5,7 @@ from pyspark.sql import SparkSession
 
 from wjoin.measured.load import Following
 from wjoin.planner.cost.scaling import Scaling
-from wjoin.planner.cost.shedding import Thresholds
+from wjoin.planner.cost.shed_share import Thresholds
 from wjoin.spark.executors import Executors, allocates_itself, ask_for, executors
 
 pytestmark = [pytest.mark.long, pytest.mark.sparks]

@@ -11,8 +11,8 @@ from wjoin.executor.shedding import NOTHING, Decision, Measured, Shedder, next_d
 from wjoin.executor.state.manifest import Manifest
 from wjoin.executor.state.worker_files import WorkerFiles, stage_folder, worker_folder
 from wjoin.grammar.errors import WJoinError
-from wjoin.planner.cost.shedding import LINEAR, OFF, QUADRATIC
-from wjoin.planner.plan.shedding import Shedding, SheddingRules, StreamShedding
+from wjoin.planner.cost.shed_share import LINEAR, OFF, QUADRATIC
+from wjoin.planner.plan.shedding_models import Shedding, SheddingRules, StreamShedding
 
 NOW = 1_770_000_000.0
 SECOND = 1_000_000

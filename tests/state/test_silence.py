@@ -8,7 +8,7 @@ import pytest
 from wjoin.grammar.errors import WJoinWarning
 from wjoin.measured.progress import read
 from wjoin.measured.reports import MicroBatchReport
-from wjoin.measured.silence import Silence
+from wjoin.measured.silent_streams import Silence
 
 
 def report(second: int, *stages: dict[str, int | None]) -> MicroBatchReport:

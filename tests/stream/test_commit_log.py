@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 
 from wjoin.results.commit_log import LOG, CommitLog
 from wjoin.results.commits import Commit, KeptResults, Results
-from wjoin.results.retention import ResultsKeeper
-from wjoin.sources.retention import Retention
+from wjoin.results.results_keeper import ResultsKeeper
+from wjoin.sources.sink_retention import Retention
 from wjoin.spark.hadoop_files import Files
 
 

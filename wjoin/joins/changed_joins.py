@@ -16,8 +16,8 @@ from wjoin.measured.begun import Begun, BegunJoin, Columns, KnownSink, Value, ke
 from wjoin.measured.kept import Kept
 from wjoin.planner.conditions.conjuncts import Filter
 from wjoin.planner.sets.changed_join import changed, unfit
-from wjoin.planner.sets.history import no_history
 from wjoin.planner.sets.shared_join import Member, apart, condition_text
+from wjoin.planner.sets.with_history import no_history
 from wjoin.spark.cluster import partitions
 
 _NEW = "leave WITH HISTORY out: the statement gets the results that later rows complete"

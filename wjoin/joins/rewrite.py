@@ -38,7 +38,7 @@ from wjoin.joins.from_items import (
     warnings_of,
 )
 from wjoin.joins.from_sites import read_from_sites
-from wjoin.joins.late_rows import refuse_lost, refuse_unwritten, told_streams
+from wjoin.joins.late_refusals import refuse_lost, refuse_unwritten, told_streams
 from wjoin.joins.names import invented_names
 from wjoin.joins.planned_joins import Joins, PlannedJoin, named_streams, whole_of
 from wjoin.joins.predicates import called_predicates
@@ -52,7 +52,7 @@ from wjoin.planner.explain.describe import describe as document_of
 from wjoin.planner.explain.document import Document
 from wjoin.planner.explain.overload_description import overload_entry
 from wjoin.planner.plan.physical import Method, PhysicalPlan
-from wjoin.planner.plan.shedding import Shedding, shedding_of
+from wjoin.planner.plan.shedding_models import Shedding, shedding_of
 from wjoin.planner.planning import PlannedSelect, apply_edits, has_windows, plan_select, statement_meaning
 from wjoin.planner.request import Request
 from wjoin.planner.text.edits import place_before

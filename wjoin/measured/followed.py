@@ -21,7 +21,7 @@ from wjoin.measured.beside import UNREACHABLE, stopped
 from wjoin.measured.dropped_rows import Losses
 from wjoin.measured.reports import MicroBatchReport, new_reports
 from wjoin.measured.shed_rows import ShedRows
-from wjoin.measured.silence import Silence
+from wjoin.measured.silent_streams import Silence
 from wjoin.measured.totals import Totals
 from wjoin.measured.visits import Visits
 from wjoin.spark.session_things import held, held_by_all

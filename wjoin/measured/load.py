@@ -11,7 +11,7 @@ from wjoin.grammar.plurals import counted
 from wjoin.measured.progress import Progress
 from wjoin.measured.reports import MicroBatchReport
 from wjoin.planner.cost.scaling import Scale, Scaling
-from wjoin.planner.cost.shedding import Thresholds, came_in, unshed
+from wjoin.planner.cost.shed_share import Thresholds, came_in, unshed
 from wjoin.spark.cluster import partitions
 from wjoin.spark.executors import Executors, allocates_itself, ask_for, executors
 from wjoin.spark.notices import tell

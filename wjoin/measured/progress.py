@@ -13,7 +13,7 @@ import numpy as np
 from wjoin.executor.report import NOTHING_FIRST, NOTHING_SEEN
 from wjoin.executor.spark.observe import COUNTS, PREFIX
 from wjoin.measured.layers import LAYERS
-from wjoin.planner.cost.shedding import ExpectedResults, estimated
+from wjoin.planner.cost.shed_share import ExpectedResults, estimated
 from wjoin.planner.plan.ahead import GREATEST_NUMBER
 
 BROKEN = "wjoin-broken:"

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from wjoin.measured.layers import TASKS
 from wjoin.measured.progress import Progress
 from wjoin.measured.reports import MicroBatchReport
-from wjoin.planner.cost.shedding import came_in, state_utilization, time_utilization
+from wjoin.planner.cost.shed_share import came_in, state_utilization, time_utilization
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.results.commits import Commit, KeptResults, Results, decoded, encoded, new_commits
 from wjoin.sources.catalog import SinkDeclaration
 from wjoin.sources.format_options import FILE_FORMATS, own_option
-from wjoin.sources.retention import Retention
+from wjoin.sources.sink_retention import Retention
 from wjoin.spark.hadoop_files import Files
 from wjoin.spark.process import resolved
 from wjoin.spark.spark_failures import RAISED_BY_SPARK, first_line

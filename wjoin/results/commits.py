@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from urllib.parse import unquote
 
-from wjoin.sources.retention import Retention
+from wjoin.sources.sink_retention import Retention
 
 _FORMAT = 1
 

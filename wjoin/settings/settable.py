@@ -17,8 +17,8 @@ from wjoin.planner.choose.choice import check_setting
 from wjoin.planner.cost.constants import load_constants
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.cost.scaling import Scaling
-from wjoin.planner.cost.shedding import MODELS, OFF, Thresholds
-from wjoin.planner.plan.shedding import SheddingRules
+from wjoin.planner.cost.shed_share import MODELS, OFF, Thresholds
+from wjoin.planner.plan.shedding_models import SheddingRules
 from wjoin.settings.triggers import processing_time
 
 _APPROXIMATE = f"wjoin.{APPROXIMATE.lower()}"
@@ -43,7 +43,7 @@ join may have, ``wjoin.executors`` between which numbers executors follow the lo
 ``wjoin.memory`` what the state of a join may take, ``wjoin.network`` the bytes a second
 that reach a worker, ``wjoin.objective`` what plans are weighed for, ``wjoin.sharing`` whether the INSERT
 INTOs of a script are a statement set, ``wjoin.shedding`` how rows are shed when a join is overloaded,
-``wjoin.shedding_base`` and ``wjoin.utilization`` by which numbers (``cost.shedding.Thresholds``),
+``wjoin.shedding_base`` and ``wjoin.utilization`` by which numbers (``cost.shed_share.Thresholds``),
 ``wjoin.state`` where the state of INSERT
 INTO is (``homes.homes``), ``wjoin.stretch`` how many bytes of new
 rows a worker joins at once, ``wjoin.trigger`` how often micro-batches start, ``wjoin.waiting`` how many bytes

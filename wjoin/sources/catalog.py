@@ -16,9 +16,9 @@ from wjoin.grammar.suggestions import suggestion
 from wjoin.grammar.syntax import Identifier
 from wjoin.planner.bind.event_time import time_kind
 from wjoin.planner.catalog import UNDECLARED, Delay, Delays, Estimate, Origin
-from wjoin.planner.cost.shedding import MODELS
+from wjoin.planner.cost.shed_share import MODELS
 from wjoin.planner.plan.physical import TimeKind
-from wjoin.sources.retention import Retention
+from wjoin.sources.sink_retention import Retention
 from wjoin.sources.site_streams import StreamAtSites
 from wjoin.spark.notices import warn
 from wjoin.spark.session_things import held

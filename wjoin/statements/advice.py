@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from wjoin.context import Context
 from wjoin.grammar.plurals import counted
-from wjoin.planner.cost.shedding import Thresholds, state_utilization
+from wjoin.planner.cost.shed_share import Thresholds, state_utilization
 from wjoin.planner.cost.sizing import Sizing, sized
 from wjoin.planner.explain.document import Document
 from wjoin.planner.figures import figure, seconds, size

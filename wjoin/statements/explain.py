@@ -22,7 +22,7 @@ from wjoin.measured.kept import Kept
 from wjoin.planner.explain.cost import cost_text
 from wjoin.planner.explain.text import explain_text
 from wjoin.statements.advice import advice
-from wjoin.statements.delays import explain_delay
+from wjoin.statements.explain_delay import explain_delay
 from wjoin.statements.explained_sets import explain_set
 from wjoin.statements.explanation import Explanation
 from wjoin.statements.inserts import explained_checkpoint, find_target

@@ -19,7 +19,7 @@ from wjoin.grammar.syntax import Identifier
 from wjoin.homes.handed import TWICE, analyzed, reads_twice
 from wjoin.homes.homes import FILES, SPARK, state_workers
 from wjoin.joins.changed_joins import begun_alone, changed_parts
-from wjoin.joins.late_rows import WITHOUT_LATE_ROWS
+from wjoin.joins.late_refusals import WITHOUT_LATE_ROWS
 from wjoin.joins.planned_joins import Joins
 from wjoin.joins.rewrite import joined_rows
 from wjoin.joins.set_joins import SetJoin, SetStatement
@@ -33,7 +33,7 @@ from wjoin.planner.bind.lineage import reads
 from wjoin.planner.plan.block_columns import quoted
 from wjoin.queries.run_once import given_whole
 from wjoin.queries.running import Running
-from wjoin.results.retention import ResultsKeeper, keepers
+from wjoin.results.results_keeper import ResultsKeeper, keepers
 from wjoin.sources.catalog import Catalog, SinkDeclaration, find
 from wjoin.sources.format_options import own_option
 from wjoin.sources.late_rows import refuse_late_sink

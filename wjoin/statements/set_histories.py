@@ -4,7 +4,7 @@ from wjoin.context import Asked
 from wjoin.grammar.errors import WJoinError, WJoinWarning
 from wjoin.measured.last_manifest import last_manifest
 from wjoin.measured.progress import time_text
-from wjoin.planner.sets.history import complete_from
+from wjoin.planner.sets.with_history import complete_from
 from wjoin.spark.notices import warn
 from wjoin.statements.statement_sets import PlannedSet
 

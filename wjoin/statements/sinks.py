@@ -38,7 +38,7 @@ from wjoin.sources.format_options import (
 )
 from wjoin.sources.kafka import SERVERS, is_kafka, refuse_absent, require_connector
 from wjoin.sources.record_formats import check_format, written_records
-from wjoin.sources.retention import Retention
+from wjoin.sources.sink_retention import Retention
 from wjoin.spark.engine import Engine
 from wjoin.spark.spark_failures import located
 

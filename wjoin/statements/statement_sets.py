@@ -18,7 +18,7 @@ from wjoin.grammar.statement_kinds import InsertInto, StatementSet
 from wjoin.grammar.syntax import Identifier
 from wjoin.homes.homes import AUTO
 from wjoin.joins.changed_joins import begun_with, changed_parts
-from wjoin.joins.late_rows import WITHOUT_LATE_ROWS
+from wjoin.joins.late_refusals import WITHOUT_LATE_ROWS
 from wjoin.joins.set_joins import (
     SetJoin,
     SetStatement,
@@ -34,7 +34,7 @@ from wjoin.measured.kept import Kept
 from wjoin.queries.running import Running
 from wjoin.queries.running_set import RunningSet, ToldWaiting
 from wjoin.results.commit_log import last_logged
-from wjoin.results.retention import keepers
+from wjoin.results.results_keeper import keepers
 from wjoin.sources.catalog import SinkDeclaration, find
 from wjoin.sources.format_options import own_option
 from wjoin.spark.hadoop_files import Files

@@ -19,7 +19,7 @@ from wjoin.executor.state.slices import SliceStore, read_slice, still_live
 from wjoin.executor.step import StageLogic
 from wjoin.parts.kernels.runs import SortedRun
 from wjoin.parts.routes.registry import ROUTES
-from wjoin.planner.sets.history import among_stored
+from wjoin.planner.sets.with_history import among_stored
 
 State = tuple[Manifest, SliceStore]
 """What a worker has stored."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from wjoin.context import Asked
-from wjoin.executor.spark.delays import Lateness, lateness
+from wjoin.executor.spark.disorder import Lateness, lateness
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.plurals import counted
 from wjoin.grammar.statement_kinds import ExplainDelay

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from wjoin.grammar.errors import WJoinError
-from wjoin.planner.cost.shedding import OFF, Thresholds, lost_share, settled_ratio, shedding_ratio
+from wjoin.planner.cost.shed_share import OFF, Thresholds, lost_share, settled_ratio, shedding_ratio
 from wjoin.planner.plan.block_columns import meeting_name
 from wjoin.planner.plan.physical import Method, PhysicalPlan, TimeKind
 from wjoin.planner.plan.stage_kinds import Scanned
