@@ -235,8 +235,13 @@ def refuse_other(kept: Mapping[str, Any], own: Mapping[str, Any], checkpoint: st
     """
     refuse_format(kept["state"], checkpoint)
     if _plans(kept) != _plans(own):
+        difference = _difference(kept, own)
+        if kept["meaning"] == own["meaning"] and (not difference or ": it had «stage " in difference):
+            message = f"{checkpoint} has the state of this statement in other stages{difference}"
+            help = "go on with the version of wjoin that has begun it, or start from a new checkpoint folder"
+            raise WJoinError("WJ702", message, help=help)
         message = f"{checkpoint} was written by another statement or another plan of it"
-        raise WJoinError("WJ702", message + _difference(kept, own))
+        raise WJoinError("WJ702", message + difference)
     _refuse_meaning(kept, own, checkpoint)
     for before, now in zip(kept["joins"], own["joins"], strict=True):
         if before["method"] == Method.MULTIWAY.value:

@@ -1,5 +1,6 @@
 """What a checkpoint belongs to: the meaning of a statement, however it is written."""
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -175,6 +176,34 @@ def test_another_meaning_is_refused(change: str) -> None:
         refuse_other(checked(kept), own)
     assert refused.value.code == "WJ702"
     assert words in refused.value.message
+
+
+EXCHANGED = """
+SELECT A.person, B.door FROM badge A
+LEFT JOIN (visits B JOIN taps T ON B.person = T.person) ON A.person = B.person
+WINDOW (A, B) = 20 SECONDS AND WINDOW (B, T) = 5 SECONDS
+"""
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_checkpoint_in_other_stages_is_refused_with_what_to_do(*, told: bool) -> None:
+    """As an earlier version has laid it out, with the sides of the LEFT JOIN exchanged."""
+    before, own = planned(EXCHANGED)
+    kept = checked(json.loads(json.dumps(own)))
+    join = kept["joins"][0]
+    join["stages"][-1]["plan"] = "0123"
+    if told:
+        name, _, sides = join["words"][-1].partition(": ")
+        join["words"][-1] = f"{name}: {' x '.join(sides.split(' x ')[::-1])}"
+    exchanged = replace(before[0].layout, stages="$1 [$1.person] x $0 [$0.person]")
+    _, now = planned(EXCHANGED, kept, (exchanged,))
+    assert now["joins"] == own["joins"]
+    with pytest.raises(WJoinError) as refused:
+        refuse_other(kept, now)
+    assert refused.value.code == "WJ702"
+    assert "has the state of this statement in other stages" in refused.value.message
+    assert ("it had «stage 2: [B.person] x [A.person]»" in refused.value.message) is told
+    assert "new checkpoint folder" in refused.value.help
 
 
 def turned(each: Relation) -> Relation:
