@@ -250,15 +250,18 @@ def _windows(graph: WindowGraph, tree: JoinTree, number: int, streams: Collectio
     Those are the closure of what it asks for and of what has matched before.
     """
     size = len(graph.names)
-    found = []
+    found: list[tuple[Edge, ...]] = []
     for each in graph.joins[number - tree.first]:
         edges = tuple(bounds_between(each, range(size)))
         if number >= 0:
             asked = {*tree.joins[number].asked, *named_in([edges]), *streams}
             edges = (*edges, *_edges(graph, tree, asked, number))
-        if not streams or not negative_cycle(edges, size):
-            found.append(close(edges, size).windows)
-    return hull(found) if found else Windows.of([[None] * size] * size)
+        found.append(edges)
+    # What all before it says together may leave nothing for an alternative.
+    possible = [edges for edges in found if not negative_cycle(edges, size)]
+    if not possible and streams:
+        return Windows.of([[None] * size] * size)
+    return hull([closed(edges, size).windows for edges in possible or found])
 
 
 def _lags(graph: WindowGraph, tree: JoinTree, number: int) -> Iterator[Retention]:

@@ -49,6 +49,23 @@ def test_a_join_that_does_not_ask_for_a_stream_has_no_bound_of_it() -> None:
     assert (lag.stream, lag.distances) == (1, ((0, SECOND),))
 
 
+def test_an_alternative_that_all_earlier_ones_together_rule_out_has_no_windows() -> None:
+    """B is 0 or 10 s after A, and with C 10 s: 4 s are too few, though no bound by itself says so."""
+    found = plan(
+        """SELECT A.v FROM a A LEFT JOIN b B ON A.k = B.k LEFT JOIN c C ON A.k = C.k
+           LEFT JOIN d D ON A.k = D.k
+           WINDOW (A, C) BETWEEN 8 s AND 12 s AND WINDOW (A, D) = 2 s
+           AND (WINDOW (A, B) BETWEEN 0 s AND 0 s OR WINDOW (A, B) BETWEEN 10 s AND 10 s)
+           AND (WINDOW (B, C) BETWEEN 0 s AND 1 s OR WINDOW (B, C) BETWEEN 3 s AND 4 s)
+           AND (WINDOW (A, B) BETWEEN 4 s AND 5 s AND WINDOW (A, C) = 1 MINUTE
+                AND WINDOW (A, D) BETWEEN 1 s AND 2 s OR WINDOW (A, D) BETWEEN 0 s AND 0 s)""",
+        4,
+    )
+    last = joins(found)[-1]
+    assert last.windows is not None
+    assert (last.windows.between(0, 3), last.windows.between(3, 0)) == (0, 0)
+
+
 def test_what_a_path_names_with_not_is_the_same_in_parentheses() -> None:
     path = "PATH (A, NOT C, B) WITHIN (1 MINUTE)"
     inside = f"SELECT A.v FROM a A LEFT JOIN (b B JOIN c C ON B.k = C.k) ON A.k = B.k {path}"
