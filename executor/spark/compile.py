@@ -98,6 +98,7 @@ def compile_plan(
     shedding: Shedding | None = None,
     streams: Mapping[int, str] | None = None,
     ending: int | None = None,
+    ended: Sequence[Mapping[int, int]] = (),
 ) -> Compiled:
     """Return a plan as DataFrames; ``inputs`` are in FROM order.
 
@@ -106,8 +107,8 @@ def compile_plan(
     their numbers; their inputs then have the number of each row. ``held``: those of them that are held at
     their sites, of whose inputs no more than the schema is read. ``cores``: how many tasks run at once; None
     where that is not known. ``state``: the folder of the state where this is in files. ``shedding``: how
-    the join sheds, and what limits its state; None where nothing does. ``streams`` and ``ending``: see
-    ``Stages``.
+    the join sheds, and what limits its state; None where nothing does. ``streams``, ``ending`` and
+    ``ended``: see ``Stages``.
     """
     counting = counting or Counting()
     stages = None
@@ -125,6 +126,7 @@ def compile_plan(
             *_unpacking(plan, inputs, sites or {}),
             streams or {},
             ending,
+            ended,
         )
     return Compiled(plan, inputs, counting, stages)
 

@@ -18,6 +18,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.types import ArrayType, BinaryType, IntegerType, LongType, StructField, StructType
 
+from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.blocks import cut, encode_block
 from wjoin.executor.report import Report
 from wjoin.executor.routing import Router
@@ -159,6 +160,23 @@ def _message(
     block: bytes | None = None,
 ) -> Message:
     return dict(zip(SCHEMA.names, (worker, kind, number, seen, counts, block), strict=True))
+
+
+def take_progress(arrivals: Arrivals, message: Mapping[Any, Any]) -> None:
+    """Add to what has come for a worker what progress tells it, and of which streams reports are."""
+    number, seen = message["number"], int(message["seen"])
+    if message["kind"] == REPORT and number >= 0:
+        arrivals.told.setdefault(number, Report())
+    if message["kind"] != PROGRESS:
+        return
+    if number == CLOCK:
+        arrivals.clock = max(seen, arrivals.clock or 0)
+    elif number == ENDED:
+        arrivals.ended = True
+    elif number >= 0:
+        arrivals.seen[number] = max(seen, arrivals.seen.get(number, seen))
+        if message["counts"] is not None:
+            arrivals.came[number] = max(int(message["counts"][0]), arrivals.came.get(number, 0))
 
 
 def is_block(message: Mapping[Any, Any]) -> bool:

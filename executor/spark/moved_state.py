@@ -121,7 +121,7 @@ def write_state(
     if move is not None:
         logic = move.logic(stretch)
         begun = move.begun(logic, held)
-        operator = _Refill(logic, move.new_workers, {}, move.fingerprint, None, None, None, begun)
+        operator = _Refill(logic, move.new_workers, {}, move.fingerprint, None, None, None, begun=begun)
     rows = spark.readStream.schema(MESSAGES).parquet(sent)
     with served(spark):
         kept = rows.groupBy("worker").transformWithStateInPandas(
@@ -144,7 +144,7 @@ def write_files(
     """
     logic, workers = move.logic(stretch), move.new_workers
     begun = move.begun(logic, held)
-    operator = _Refill(logic, workers, {}, move.fingerprint, stage, None, None, begun, number)
+    operator = _Refill(logic, workers, {}, move.fingerprint, stage, None, None, begun=begun, number=number)
     rows = spark.read.schema(MESSAGES).parquet(sent).repartition(len(workers), "worker")
     rows.mapInArrow(Operators((operator,)).stream, MESSAGES).write.format("noop").mode("append").save()
 
@@ -261,8 +261,8 @@ class _Entries:
 class _Refill(Operator):
     """The operator of a stage whose workers keep what they get, by the rules of its plan at once."""
 
-    begun: Manifest
-    number: int = 0
+    begun: Manifest = field(kw_only=True)
+    number: int = field(default=0, kw_only=True)
 
     def _manifest(self, state: object) -> Manifest:
         return self.begun

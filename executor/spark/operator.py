@@ -85,7 +85,8 @@ class Operator:
     ``folder`` is that of the stage's state where this is in files: a relative one below what the tasks are
     told (``HANDED``). ``unpack`` makes rows of the results of the last stage, which then leave as columns,
     and each report as a row that has nothing but ``REPORTS``. ``shedding``: how the join sheds, and what
-    limits its state; None where nothing does either.
+    limits its state; None where nothing does either. ``later``: how far streams have come at later stages
+    once all have ended, where no files tell it.
     """
 
     logic: StageLogic
@@ -95,6 +96,7 @@ class Operator:
     folder: Path | None
     unpack: Unpack | None
     shedding: Shedding | None
+    later: Mapping[int, int] = field(default_factory=dict)
 
     @phase
     def batch(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -144,15 +146,8 @@ class Operator:
             logic = self.logic
             block = logic.lacking.filled(number, decode_block(row["block"]))
             arrivals.add(number, Role(row["kind"]), block, logic.shapes, logic.held // shares)
-        elif row["kind"] == messages.PROGRESS and number in self.logic.streams:
-            seen = int(row["seen"])
-            arrivals.seen[number] = max(seen, arrivals.seen.get(number, seen))
-            if row["counts"] is not None:
-                arrivals.came[number] = max(int(row["counts"][0]), arrivals.came.get(number, 0))
-        elif row["kind"] == messages.PROGRESS and number == messages.CLOCK:
-            arrivals.clock = max(int(row["seen"]), arrivals.clock or 0)
-        elif row["kind"] == messages.PROGRESS and number == messages.ENDED:
-            arrivals.ended = True
+        elif row["kind"] == messages.PROGRESS and (number < 0 or number in self.logic.streams):
+            messages.take_progress(arrivals, row)
         elif row["kind"] == messages.ANNOUNCED:
             new = Announced(*(int(each) for each in row["counts"]))
             arrivals.announced.setdefault(number, []).append(new)
@@ -319,7 +314,9 @@ class Operator:
         fault_point("before-state-write")
         counts.stage.add("joining", round(1e6 * (working.seconds - (keeping.seconds - read))))
         with keeping.running():
-            state.commit(after.encode())
+            # The next stages are told what this one has decided by, and not what it has only learned.
+            known = with_later(after, [replace(after, seen=dict(self.later))]) if arrivals.ended else after
+            state.commit(known.encode())
         counts.stage.add("keeping", keeping.microseconds)
         counts.stage.add("gathering", watches.gathering.microseconds)
         yield _Work(waiting, list(self.last_messages(worker, after, arrivals, counts)))

@@ -60,7 +60,8 @@ class Pack:
     meets no other. ``suspects``: what chooses the rows that may be late, None where late rows go to no sink.
     ``counting``: the windows of rows that count those of the stream, and by which code of their key what they
     count goes, None where it goes to all workers. ``stage``: where the state of the stage is, None where that
-    is not in files.
+    is not in files. ``only_late``: no more travels than rows that may be late, and how far the stream has
+    come; its batches then have the columns of ``scans.late_scanned``.
     """
 
     plan: PhysicalPlan
@@ -73,6 +74,7 @@ class Pack:
     suspects: Suspects | None = None
     counting: Mapping[int, int | None] = field(default_factory=dict)
     stage: Path | None = None
+    only_late: bool = False
 
     def choosing(self) -> "Pack":
         """Return it as it decides in the micro-batch that a task works for, in an approximate join."""
@@ -94,13 +96,15 @@ class Pack:
         if CLOCK_COLUMN in given.schema.names and given.num_rows:
             counted.add("clock", given.column(CLOCK_COLUMN)[0].as_py())
         batch = self._without_ahead(given, counted) if streaming else given
-        block = self._block(batch)
-        times = block.column(time_name(self._stream))
+        times = integers(batch.column(time_name(self._stream)))
         counted.note(times)
         if self.suspects is not None:
             late = self.suspects.chosen(batch, times, before)
             if late is not None:
                 yield messages.batch(list(self._anywhere(late, Role.LATE)))
+        if self.only_late:
+            return
+        block = self._block(batch)
         for number, code in self.counting.items():
             ticks = told_ticks(self.plan, number, batch, times)
             parts = shares(self.plan, number, ticks, self.router.workers, code)
@@ -132,7 +136,8 @@ class Pack:
         """Yield what tells the workers what was counted, and how far the stream has come."""
         first, *others = self.router.workers
         clock = None if counted["clock"] == NOTHING_SEEN else counted["clock"]
-        yield messages.report(first, self._stream, counted)
+        for worker in self.router.workers if self.only_late else (first,):
+            yield messages.report(worker, self._stream, counted)
         if counted["seen"] == NOTHING_SEEN:
             yield from map(messages.wake, others)
         else:

@@ -154,10 +154,15 @@ def scanned(reading: Reading) -> DataFrame:
     return typed(rows.select(*(_value(each, None).alias(each.name) for each in read)), types)
 
 
-def late_scanned(reading: Reading) -> DataFrame:
-    """Return what tells late rows of a stream: event time, and all columns as they travel."""
+def late_scanned(reading: Reading, *, progress: bool = False) -> DataFrame:
+    """Return what tells late rows of a stream: event time, and all columns as they travel.
+
+    ``progress``: with what tells how far it has come.
+    """
     number = reading.number
     names = {time_name(number), *(late_name(number, place) for place in range(len(reading.scan.late)))}
+    if progress:
+        names |= {AHEAD, CLOCK_COLUMN}
     read = [each for each in _columns(reading) if each.name in names]
     rows = reading.source.alias(reading.scan.alias)
     return rows.select(*(_value(each, None).alias(each.name) for each in read))

@@ -93,7 +93,8 @@ class Stages:
 
     ``unpack`` makes the rows of all outputs of blocks, in a ``schema``. ``streams``: by their numbers, the
     names of streams whose rows may be read together with those that other joins read of the same names.
-    ``ending``: the micro-batch with which all streams end, None where none is known to.
+    ``ending``: the micro-batch with which all streams end, None where none is known to; ``ended``: for each
+    stage how far streams have come at later ones then, empty where files tell it.
     """
 
     logic: StageLogic
@@ -108,6 +109,7 @@ class Stages:
     schema: StructType
     streams: Mapping[int, str]
     ending: int | None = None
+    ended: Sequence[Mapping[int, int]] = ()
 
     @property
     def plan(self) -> PhysicalPlan:
@@ -324,7 +326,8 @@ def _operator(each: _Working, workers: _Workers) -> Operator:
     folder = None if of.state is None else stage_folder(of.state, number)
     unpack = of.unpack if of.unpacks and not routers else None
     logic = replace(of.logic, number=number, elsewhere=asking, absent=of.absent)
-    return Operator(logic, each.workers, routers, of.identities[number], folder, unpack, of.shedding)
+    later = of.ended[number] if of.ended else {}
+    return Operator(logic, each.workers, routers, of.identities[number], folder, unpack, of.shedding, later)
 
 
 def _run(

@@ -16,7 +16,6 @@ from wjoin.checkpoints.spark_log import (
     LastBatch,
     adopt_state,
     last_batch,
-    operators,
     set_partitions,
 )
 from wjoin.context import Asked, Context
@@ -59,6 +58,7 @@ from wjoin.settings.options import prepare
 from wjoin.spark.cluster import setting
 from wjoin.spark.hadoop_files import Files
 from wjoin.spark.spark_failures import located
+from wjoin.spark.state_operators import operators
 from wjoin.statements.checking import check
 from wjoin.statements.dispatch import execute
 from wjoin.statements.inserts import inserted_rows, target_sink
@@ -277,6 +277,9 @@ class _Script:
             # What visits a node is known of those that are there, and a row's home is no part of its state.
             message = f"{name} is an approximate join, whose rows live on the nodes that there are"
             raise WJoinError("WJ711", message, help="start it with a new checkpoint")
+        if joins is not None and joins.telling and not to_files:
+            message = f"late rows of {name} are told by a state of their own in Spark's store, which stays"
+            raise WJoinError("WJ711", message, help="SET wjoin.state = files, or start with a new checkpoint")
         before = tuple(
             laid_out(each.physical, kept.layout(number).placements(each.layout.stages))
             for number, each in enumerate(planned)

@@ -26,6 +26,7 @@ from wjoin.grammar.tokens import first_word
 from wjoin.homes.handed import HandedStages, folder_of, hand_over
 from wjoin.homes.homes import FILES, SPARK, state_workers
 from wjoin.joins.delays import output_delays, relation_delays
+from wjoin.joins.ended_later import ended_later
 from wjoin.joins.from_items import (
     PLACEHOLDER,
     FromSource,
@@ -263,7 +264,15 @@ class Rewriting:
             self._shedding(plan, state),
             dict(named_streams(join)),
             None if self.kept is None else self.kept.ending,
+            self._ended(plan, state),
         )
+
+    def _ended(self, plan: PhysicalPlan, state: Path | None) -> Sequence[Mapping[int, int]]:
+        """Return how far streams have come at later stages once all have ended (``Stages.ended``)."""
+        kept = self.kept
+        if kept is None or kept.ending is None or kept.folder is None or state is not None:
+            return ()
+        return ended_later(self._spark, kept.folder, plan) if plan.ends_earlier else ()
 
     def _shedding(self, plan: PhysicalPlan, state: Path | None) -> Shedding | None:
         """Return how a join sheds whose state is in a folder, None where that is in Spark's store."""

@@ -207,6 +207,11 @@ class Kept:
             raise WJoinError("WJ718", message) from error
         check_shared(self._spark, folder / STATE)
 
+    @property
+    def folder(self) -> str | None:
+        """The folder of the checkpoint, None where there is none."""
+        return self._folder
+
     @cached_property
     def home(self) -> Home:
         """Where the state of the query is, or will be. Raises WJoinError WJ720."""

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from wjoin.context import Asked
-from wjoin.executor.state.starting import STATE
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.spans import Span
 from wjoin.grammar.statement_kinds import InsertInto, Statement, StatementSet
@@ -42,13 +41,6 @@ def _completed(asked: Asked, statement: InsertInto | StatementSet, ran: Running)
         message = "a session of Spark Connect does not reach the log of the checkpoint"
         raise WJoinError("WJ727", message, span=ran.span)
     files = Files.of(spark)
-    local = files.local(folder)
-    if (local is None or not (local / STATE).is_dir()) and any(plan.ends_earlier for plan in streams):
-        message = (
-            f"rows of {ran.name} wait in a later join for streams of an earlier one, which does not learn in "
-            "Spark's store that these have ended"
-        )
-        raise WJoinError("WJ727", message, span=ran.span, help="SET wjoin.state = files, and begin anew")
     if not end_streams(files, folder):
         return None
     with asked.placed(statement.span):

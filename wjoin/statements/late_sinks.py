@@ -122,16 +122,12 @@ def with_late_rows(
 ) -> RowsAndLate:
     """Return the rows of a statement with late rows of its joins, which are read apart from them.
 
-    Raises WJoinError WJ602 for an unknown sink, and WJ623 for one that cannot have them, or where no task but
-    the join's own knows what is late.
+    Raises WJoinError WJ602 for an unknown sink, and WJ623 for one that cannot have them.
     """
     insert = statement.insert
     told, late = [], []
     for place, join in joins.telling.items():
-        state, plan = kept.state(place), join.planned.physical
-        if state is None:
-            raise _unknown_marks(join)
-        rows = late_rows_of(plan, join.inputs, state)
+        rows = late_rows_of(join.planned.physical, join.inputs, kept.state(place), kept.ending)
         told.append(_Telling(join, rows.schema, place + 1))
         late.append(_numbered(rows, rows.columns, place + 1))
     names = [str(number) for number in range(len(frame.columns))]
@@ -153,17 +149,6 @@ def late_for(name: str, folder: str | None) -> str:
     """Return under what name late rows tell of a query: its own, as its checkpoint has it."""
     own = "" if folder is None else folder.rstrip("/").rpartition("/")[2]
     return own if own.startswith(name) else name
-
-
-def _unknown_marks(join: PlannedJoin) -> WJoinError:
-    number = join.planned.physical.telling[0]
-    source = join.sources[number]
-    message = (
-        f"late rows of {source.written} go to a sink, but the results go on to another join or into groups, "
-        "and where the state is in Spark's store only the join itself knows which rows are late"
-    )
-    help = "SET wjoin.state = files, or write the joined rows into a sink, and read that"
-    return WJoinError("WJ623", message, span=source.item.span, help=help)
 
 
 def _numbered(rows: DataFrame, names: Sequence[str], number: int) -> DataFrame:
