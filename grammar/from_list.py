@@ -11,13 +11,19 @@ from wjoin.grammar.nesting import QUERY_WORDS, Code
 from wjoin.grammar.result_reads import clause_end
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import (
+    BareNumber,
+    Duration,
     FromItem,
     Identifier,
     LateralView,
     MatchCondition,
+    TimeDuration,
     UsingColumns,
     Watermark,
+    WindowAnd,
     WindowBetween,
+    WindowCondition,
+    WindowOr,
 )
 from wjoin.grammar.tokens import Kind, identifier, is_name
 
@@ -54,7 +60,7 @@ class Sources(NamedTuple):
     using: tuple[UsingColumns, ...]
     conditions: tuple[tuple[int, int, int], ...]
     laterals: tuple[LateralView, ...]
-    windows: tuple[WindowBetween, ...] = ()
+    windows: tuple[WindowCondition, ...] = ()
 
 
 def read_sources(code: Code, start: int, end: int) -> Sources:
@@ -85,7 +91,7 @@ class _Step:
     item: FromItem
     using: UsingColumns | None = None
     conditions: tuple[tuple[int, int], ...] = ()
-    window: WindowBetween | None = None
+    window: WindowCondition | None = None
 
 
 def _joined(code: Code, start: int, end: int) -> tuple[list[_Step], int]:
@@ -99,9 +105,9 @@ def _joined(code: Code, start: int, end: int) -> tuple[list[_Step], int]:
         match = None
         if kind.asof:
             match, place = _match(code, place, end, code.tokens[after - 2].span)
-        window: WindowBetween | None = None
+        window: WindowCondition | None = None
         if within_at(code, place) and place < end:
-            window, place = _within(code, place, [*steps, *right])
+            window, place = _within(code, place, [*steps, *right], kind)
         using: UsingColumns | None = None
         conditions: tuple[tuple[int, int], ...] = ()
         if natural is not None:
@@ -223,8 +229,11 @@ def within_at(code: Code, place: int) -> bool:
     return code.word(length) == "INTERVAL" or code.kind(length) in (Kind.NUMBER, Kind.STRING, Kind.PARAMETER)
 
 
-def _within(code: Code, place: int, sides: Sequence[_Step]) -> tuple[WindowBetween, int]:
-    """Return the window that the WITHIN at a place gives the join of two relations, and its end."""
+def _within(code: Code, place: int, sides: Sequence[_Step], kind: JoinKind) -> tuple[WindowCondition, int]:
+    """Return the window that the WITHIN at a place gives the join of two relations, and its end.
+
+    That of a third one goes by the later time of the first two.
+    """
     pair = code.mark(place + 1) == "("
     stop = code.after(place + 1) if pair else duration_end(code.tokens, place + 1)
     span = code.span(place, stop)
@@ -234,7 +243,10 @@ def _within(code: Code, place: int, sides: Sequence[_Step]) -> tuple[WindowBetwe
     except SyntaxSlip:
         remedy = "write WITHIN 5 MINUTES, or WITHIN (1 MINUTE, 5 MINUTES): how much earlier, how much later"
         raise WJoinError("WJ108", "a WITHIN cannot be read", span=span, help=remedy) from None
-    if len(sides) != 2 or len(names) != 2:
+    of_three = None
+    if len(sides) == len(names) == 3 and {each.item.kind for each in sides} == {kind} == {JoinKind.INNER}:
+        of_three = _after_two(sides[1].window, names, (low, high), span)
+    if of_three is None and (len(sides) != 2 or len(names) != 2):
         shown = [each.name for each in names]
         message = f"a WITHIN is at a join of {', '.join(shown)}: it would go by the latest of several times"
         width = code.span(place + 1, stop).of(code.text)
@@ -247,8 +259,41 @@ def _within(code: Code, place: int, sides: Sequence[_Step]) -> tuple[WindowBetwe
         remedy = f"leave it out; a stream says that of itself: CREATE STREAM … WATERMARK ts DELAY OF {delay}"
         message = "a join has no GRACE PERIOD: how late rows may be is a matter of their stream"
         raise WJoinError("WJ107", message, span=code.span(stop, after), help=remedy)
+    if of_three is not None:
+        return of_three, stop
     first, second = names
     return WindowBetween(first, second, low, high, span=span), stop
+
+
+def _after_two(
+    window: WindowCondition | None, names: Sequence[Identifier], width: tuple[Duration, Duration], span: Span
+) -> WindowOr | None:
+    """Return the window of a third relation around the later time of two that have a ``window``.
+
+    Either that is the time of the second one, or the second one is not later than the first.
+    """
+    if not isinstance(window, WindowBetween):
+        return None
+    first, second, third = names
+    low, high, none = window.low, window.high, _none(window.high)
+    if none is None:
+        return None
+
+    def both(least: Duration, most: Duration, later: Identifier) -> WindowAnd:
+        apart = WindowBetween(first, second, least, most, span=span)
+        return WindowAnd((apart, WindowBetween(later, third, *width, span=span)), span=span)
+
+    return WindowOr((both(none, high, second), both(low, none, first)), span=span)
+
+
+def _none(like: Duration) -> Duration | None:
+    """Return no time at all, in the unit of a duration; None where that is not known."""
+    match like:
+        case TimeDuration():
+            return replace(like, microseconds=0)
+        case BareNumber():
+            return replace(like, value=0)
+    return None
 
 
 def _match(code: Code, place: int, end: int, asof: Span) -> tuple[MatchCondition, int]:

@@ -1,15 +1,18 @@
 """Joins without a window clause have the windows that they have with one."""
 
+import itertools
+
 import pytest
 
 from tests.kit.said import plan_said
-from tests.results.said import STATEMENTS, Said
+from tests.results.said import OF_THREE, STATEMENTS, Said
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_statement
 from wjoin.grammar.statement_kinds import Query, SparkStatement
 from wjoin.planner.catalog import Column, Delay, Relation
 from wjoin.planner.conditions.conjuncts import Residual
 from wjoin.planner.request import NoWindows
+from wjoin.planner.windows.window_graph import Branch
 
 
 def stream(time: str, kind: str) -> Relation:
@@ -34,6 +37,28 @@ def test_windows(said: Said) -> None:
     kept = [each.text for each in form.bound.conjuncts if isinstance(each, Residual)]
     if not words.bound.tree.joins:
         assert [each.text for each in words.bound.conjuncts if isinstance(each, Residual)] == kept
+
+
+def of(branch: Branch, first: int, second: int) -> int:
+    """The bound between two streams; all have one here."""
+    found = branch.windows.between(first, second)
+    assert found is not None
+    return found
+
+
+def test_a_window_of_three_goes_by_the_later_time_of_the_first_two() -> None:
+    words, form = (plan_said(each, STREAMS).graph for each in (OF_THREE.words, OF_THREE.form))
+    assert words.windows == form.windows
+    second = 1_000_000
+    for times in itertools.product(range(-6, 7), repeat=2):
+        first, click, buy = 0, *(each * second for each in times)
+        inside = abs(click) <= 2 * second and -second <= buy - max(first, click) <= 3 * second
+        apart = [*enumerate((first, click, buy))]
+        found = any(
+            all(later - time <= of(each, i, j) for i, time in apart for j, later in apart)
+            for each in words.branches
+        )
+        assert found == inside
 
 
 UNBOUNDED = {

@@ -221,3 +221,15 @@ AZURE = (
 )
 
 STATEMENTS = (*SPARK, *FLINK, *KSQLDB, *AZURE)
+
+OF_THREE = Said(
+    "ksqldb WITHIN of three",
+    "SELECT I.n, C.n AS m, B.n AS o FROM imp I JOIN clk C WITHIN 2 SECONDS ON I.id = C.id "
+    "JOIN buy B WITHIN (1 SECOND, 3 SECONDS) ON B.id = C.id",
+    "SELECT I.n, C.n AS m, B.n AS o FROM imp I, clk C, buy B WINDOW (I, C) = 2 SECONDS "
+    "AND WINDOW (I, B) BETWEEN -1 SECOND AND 5 SECONDS AND WINDOW (C, B) BETWEEN -1 SECOND AND 5 SECONDS "
+    "WHERE I.id = C.id AND B.id = C.id AND unix_micros(B.ts) - "
+    "greatest(unix_micros(I.ts), unix_micros(C.ts)) BETWEEN -1000000 AND 3000000",
+    sparks=False,
+)
+"""The second of its forms says by a condition what the first says by windows."""

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import DataFrame
 
 import wjoin
-from tests.results.said import STATEMENTS, Said
+from tests.results.said import OF_THREE, STATEMENTS, Said
 
 QUICK = ("timestampdiff", "LEFT JOIN of Spark's guide")
 BY_CLOCKS = [each for each in STATEMENTS if re.search("diff|trunc|- I.ts|DAY", each.words)]
@@ -61,7 +61,7 @@ def bag(found: DataFrame) -> Counter[tuple[object, ...]]:
     "said",
     [
         pytest.param(each, id=each.name, marks=[] if each.name in QUICK else [pytest.mark.long])
-        for each in STATEMENTS
+        for each in (*STATEMENTS, OF_THREE)
     ],
 )
 def test_rows(declared: wjoin.Session, said: Said) -> None:
