@@ -62,6 +62,8 @@ def count_state(stage: Stage, before: Manifest, after: Manifest, counts: Counts)
         first = counts.of(each.members[0])
         first.add("kept", sum(piece.rows for piece in group))
         first.add("kept_bytes", sum(piece.size for piece in group))
+        if group:
+            first.add("oldest", min(piece.earliest for piece in group))
         if each is stage.inputs[0]:
             first.add("kept_bytes", sum(piece.size for piece in itertools.chain(*after.counted)))
         for stream in each.members:

@@ -93,6 +93,8 @@ COUNTERS = (
     Counter("lost_most", CounterScope.STREAM, Fold.MAX),
     Counter("kept", CounterScope.STREAM),
     Counter("kept_bytes", CounterScope.STREAM),
+    # The least event time of the rows of state.
+    Counter("oldest", CounterScope.STREAM, Fold.MIN),
     # The greatest event time.
     Counter("seen", CounterScope.STREAM, Fold.MAX),
     # The least event time of the rows that windows of rows still have, where none in time ends that.

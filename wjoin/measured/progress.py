@@ -46,6 +46,8 @@ _VISITS = ("visits", "trials", "summary_bytes")
 
 _GREATEST = frozenset({"seen", "delay", "furthest", *_SHED})
 
+_LEAST = frozenset({"kept_from", "oldest"})
+
 _MILLION = 1_000_000
 
 Counts = Mapping[str, int]
@@ -71,7 +73,8 @@ class Done:
     of their parts in milliseconds, in Spark's words, ``layers`` the microseconds of tasks in each layer of
     the W-joins (``measured.layers``).
 
-    After the last one: ``state_rows`` are kept (those of an input of several streams at its first);
+    After the last one: ``state_rows`` are kept (those of an input of several streams at its first), with
+    ``kept_bytes`` and the least event time ``oldest``, all of them with ``state_bytes``;
     ``spark_state_rows`` and ``spark_state_bytes`` are in the state of Spark's own operators. ``watermarks``
     and ``seen``, the greatest event time: microseconds, or the event time's own unit; a stream that has sent
     nothing has none. ``kept_from`` is the least event time of the rows that windows of rows still have of a
@@ -102,6 +105,8 @@ class Done:
     layers: Counts = field(default_factory=dict)
     state_rows: Counts = field(default_factory=dict)
     state_bytes: int = 0
+    kept_bytes: Counts = field(default_factory=dict)
+    oldest: Counts = field(default_factory=dict)
     spark_state_rows: int = 0
     spark_state_bytes: int = 0
     watermarks: Counts = field(default_factory=dict)
@@ -119,7 +124,7 @@ class Done:
         return {name: getattr(self, name) for name in names}
 
 
-OF_JOINS = ("state_rows", "state_bytes", "watermarks", "seen", "kept_from")
+OF_JOINS = ("state_rows", "state_bytes", "kept_bytes", "oldest", "watermarks", "seen", "kept_from")
 """What W-joins tell of how things stand."""
 
 
@@ -271,6 +276,8 @@ def read(progress: Any) -> Progress:
         comparisons=sum(counts["comparisons"] for counts in stages.values()),
         state_rows=totals.get("kept", {}),
         state_bytes=sum(totals.get("kept_bytes", {}).values()),
+        kept_bytes=totals.get("kept_bytes", {}),
+        oldest={alias: time for alias, time in totals.get("oldest", {}).items() if time < NOTHING_FIRST},
         watermarks={alias: time - totals["delay"].get(alias, 0) for alias, time in seen.items()},
         source_rows=_source_rows(body),
         started=str(body.get("timestamp", "")),
@@ -318,7 +325,7 @@ def _add(totals: dict[str, dict[str, int]], values: Mapping[str, int | None]) ->
         count, _, alias = key.partition(":")
         if alias and value is not None:
             by_alias = totals.setdefault(count, {})
-            if count == "kept_from":
+            if count in _LEAST:
                 by_alias[alias] = min(value, by_alias.get(alias, value))
             elif count in _GREATEST:
                 by_alias[alias] = max(value, by_alias.get(alias, value))

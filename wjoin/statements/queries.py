@@ -1,5 +1,7 @@
 """The statements about running queries: they show them, tell what one is and does, and stop it."""
 
+from collections.abc import Iterator
+
 from pyspark.sql import DataFrame
 
 from wjoin.context import Asked
@@ -8,6 +10,7 @@ from wjoin.grammar.statement_kinds import DescribeQuery, ShowQueries, StopQuery
 from wjoin.grammar.suggestions import suggestion
 from wjoin.grammar.syntax import Identifier
 from wjoin.measured.followed import settle
+from wjoin.measured.kept_streams import kept_streams, longer_windows
 from wjoin.measured.progress import time_text
 from wjoin.queries.running import Running
 from wjoin.queries.session_queries import Queries
@@ -55,6 +58,7 @@ def describe_query(asked: Asked, statement: DescribeQuery) -> DataFrame:
         ("checkpoint", running.checkpoint),
         ("done", running.done()),
         *_newest(running),
+        *_state(running),
         *(("plan", each.chosen.plan) for each in running.documents()),
         ("statement", running.written),
     ]
@@ -75,6 +79,14 @@ def _newest(running: Running) -> list[tuple[str, str | None]]:
     rows += [(f"watermark of {alias}", time_text(time)) for alias, time in newest.watermarks.items()]
     rows += [(f"lag of {alias}", f"{seconds:,.1f} s") for alias, seconds in newest.lag.items()]
     return rows
+
+
+def _state(running: Running) -> Iterator[tuple[str, str]]:
+    """Yield what its W-joins keep, by stream."""
+    for each in running.planned:
+        found = kept_streams(each, running.totals.total)
+        yield from ((f"state of {kept.alias}", kept.words(each)) for kept in found)
+        yield from (("with longer windows", line) for line in longer_windows(each, found))
 
 
 def stop_query(asked: Asked, statement: StopQuery) -> DataFrame:

@@ -180,6 +180,8 @@ async function query(told) {
   tiles(told.tiles);
   show(at("streams-part"), told.streams.rows.length > 0);
   rows(at("streams"), told.streams);
+  show(at("state-by-stream-part"), told.state_by_stream.rows.length > 0);
+  rows(at("state-by-stream"), told.state_by_stream);
   show(at("compared-part"), told.compared.rows.length > 0);
   rows(at("compared"), told.compared, told.compared.far);
   setText(at("statement"), told.statement || "");

@@ -4,8 +4,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from wjoin.grammar.plurals import counted
+from wjoin.measured.kept_streams import kept_streams, longer_windows
 from wjoin.measured.progress import behind, time_text
 from wjoin.measured.visits import visits_of_a_row
+from wjoin.planner.explain.kept_state import kept_words
 from wjoin.planner.figures import figure, seconds, size
 from wjoin.web.charts import history, rows_of
 from wjoin.web.estimates import estimates, factor_text, is_far
@@ -50,6 +52,7 @@ def detail(at: QueryState, since: float | None, width: float | None) -> dict[str
         "numbers": numbers(at),
         "tiles": [list(each) for each in _tiles(at)],
         "streams": {"head": _STREAM_HEAD, "rows": [_stream_row(at, name) for name in total.rows_in]},
+        "state_by_stream": {"head": _STATE_HEAD, "rows": list(_state_rows(at))},
         "compared": {
             "head": ["", "estimated", "actual", "actual / estimated"],
             "rows": [[*each.texts, factor_text(each)] for each in comparisons],
@@ -84,7 +87,8 @@ def numbers(at: QueryState) -> dict[str, Any]:
 
 
 _NUMBERS = (
-    *("late", "null_times", "ahead", "dropped_by_spark", "state_rows", "state_bytes", "spark_state_rows"),
+    *("late", "null_times", "ahead", "dropped_by_spark", "state_rows", "state_bytes", "kept_bytes"),
+    "spark_state_rows",
     *("spark_state_bytes", "watermarks", "seen", "visits", "trials", "summary_bytes"),
 )
 
@@ -151,6 +155,21 @@ def _stream_row(at: QueryState, name: str) -> list[str]:
         f"{total.state_rows[name]:,}" if name in total.state_rows else "–",
         *(f"{counts.get(name, 0):,}" for counts in total.losses.values()),
     ]
+
+
+_STATE_HEAD = ["state", "bytes", "kept", "to come"]
+
+
+def _state_rows(at: QueryState) -> Iterator[list[str]]:
+    """Yield what W-joins keep of each stream, and what a second more of a window would add."""
+    for planned in at.plans.values():
+        found = kept_streams(planned, at.hour.total)
+        for each in found:
+            to_come = "–" if each.to_come is None else size(each.to_come)
+            yield [each.alias, size(each.bytes), kept_words(planned, each.kept), to_come]
+        for line in longer_windows(planned, found):
+            window, _, added = line.rpartition(": ")
+            yield [window, f"+ {added}", "", ""]
 
 
 def _time(value: int | None) -> str:
