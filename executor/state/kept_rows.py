@@ -6,8 +6,11 @@ time at which that stream is compared with it: min over its members m of t_m + d
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from wjoin.parts.kernels.runs import GREATEST, LEAST, BoolArray, Int64Array, RunShape, SortedRun
 from wjoin.planner.plan.edges import held_for, reached_by
@@ -58,11 +61,15 @@ def least_times(plan: PhysicalPlan, stage: int, seen: Mapping[int, int]) -> dict
 
 
 def kept(
-    retentions: Sequence[Retention], times: Mapping[int, Int64Array], marks: Mapping[int, int | None]
+    retentions: Sequence[Retention],
+    times: Mapping[int, Int64Array],
+    marks: Mapping[int, int | None],
+    says: Callable[[str], Int64Array] | None = None,
 ) -> BoolArray:
     """Return which rows must be kept.
 
-    ``times`` holds an int64 array for each member of their input, ``marks`` the watermarks of the streams.
+    ``times`` holds an int64 array for each member of their input, ``marks`` the watermarks of the streams;
+    ``says`` gets the times that rows say themselves, of a column of their block.
     """
     keep: BoolArray = np.zeros(len(next(iter(times.values()))), bool)
     for each in retentions:
@@ -73,11 +80,12 @@ def kept(
             for member, distance in each.distances
             if mark is not None and distance is not None and mark - distance > LEAST
         ]
-        if not ends:
+        said = [] if says is None or mark is None else [says(name) >= mark for name in each.until]
+        if not ends and not said:
             keep[:] = True
             break
         if all(end <= GREATEST for _, end in ends):
-            keep |= np.logical_and.reduce([times[member] >= end for member, end in ends])
+            keep |= np.logical_and.reduce([*(times[member] >= end for member, end in ends), *said])
     return keep
 
 
@@ -85,7 +93,15 @@ def live(
     retentions: Sequence[Retention], each: StageEdge, marks: Mapping[int, int | None], run: SortedRun
 ) -> BoolArray:
     """Return which rows of a run of an input must be kept."""
-    return kept(retentions, dict(zip(each.members, run.times, strict=True)), marks)
+    times = dict(zip(each.members, run.times, strict=True))
+    return kept(retentions, times, marks, partial(_said_times, run.batch))
+
+
+def _said_times(batch: pa.RecordBatch, name: str) -> Int64Array:
+    """Return the times in a column; where a row has none, it meets no other."""
+    found = pc.fill_null(batch.column(name).cast(pa.int64()), LEAST)
+    times: Int64Array = found.to_numpy(zero_copy_only=False)
+    return times
 
 
 def settled(retentions: Sequence[Retention], marks: Mapping[int, int | None]) -> int | None:
@@ -93,7 +109,7 @@ def settled(retentions: Sequence[Retention], marks: Mapping[int, int | None]) ->
     cuts = []
     for each in retentions:
         mark, (distance, *others) = marks[each.stream], [far for _, far in each.distances]
-        if others or mark is None or distance is None:
+        if others or mark is None or distance is None or each.until:
             return None
         cuts.append(mark - distance)
     return min(cuts, default=None)

@@ -3,7 +3,7 @@
 import contextlib
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -68,6 +68,9 @@ class Manifest:
         for name in ("marks", "came", "counted", "node"):
             if not body[name]:
                 del body[name]
+        for rule in _rules(body):
+            if not rule["until"]:
+                del rule["until"]
         return json.dumps({"format": STATE_FORMAT, **body}, separators=(",", ":")).encode()
 
     def __post_init__(self) -> None:
@@ -111,10 +114,17 @@ def _manifest(data: bytes) -> Manifest:
     if body["writing"] is not None:
         refuse_rules(body["writing"]["version"])
     # A state that was begun before there were these lacks them.
+    for rule in _rules(body):
+        rule.setdefault("until", [])
     found = typed(Manifest, {"histories": [], "marks": {}, "came": {}, "counted": [], "node": None, **body})
     for each in found.all_slices:
         each.check()
     return found
+
+
+def _rules(body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield how long the rows of all inputs are kept."""
+    return itertools.chain.from_iterable(body["writing"]["retentions"] if body["writing"] else ())
 
 
 @contextlib.contextmanager

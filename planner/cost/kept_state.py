@@ -9,10 +9,11 @@ from itertools import pairwise
 from wjoin.grammar.spans import Span
 from wjoin.planner.choose.held_streams import is_held
 from wjoin.planner.cost.stage_estimates import ROW_BYTES
-from wjoin.planner.plan.physical import PhysicalPlan, StageEdge, TimeKind
+from wjoin.planner.plan.physical import PhysicalPlan, TimeKind
+from wjoin.planner.plan.stage_kinds import StageEdge
 from wjoin.planner.planning import PlannedSelect
 from wjoin.planner.windows.bounds import Windows, hull
-from wjoin.planner.windows.window_graph import Branch, Edge, close
+from wjoin.planner.windows.closure import Branch, Edge, close
 
 Pair = tuple[int, int]
 

@@ -14,7 +14,7 @@ from wjoin.planner.choose.plan_candidates import WORTH_A_CHANGE, Candidate, shar
 from wjoin.planner.cost.semijoin import Shipments
 from wjoin.planner.cost.stream_statistics import DEFAULT_DISTINCT, StreamStatistics, units_per_second
 from wjoin.planner.explain import document as doc
-from wjoin.planner.explain.plan_words import alias_names, plain_words, plan_words
+from wjoin.planner.explain.plan_words import alias_names, column_words, plain_words, plan_words
 from wjoin.planner.explain.stage_description import (
     estimate_entry,
     join_entry,
@@ -24,8 +24,9 @@ from wjoin.planner.explain.stage_description import (
 )
 from wjoin.planner.figures import figure
 from wjoin.planner.plan.physical import Method, Output, PhysicalPlan, Shipping, StreamScan
+from wjoin.planner.plan.probes import row_ends
 from wjoin.planner.plan.reach import Reach, reach
-from wjoin.planner.plan.stage_kinds import Bounds
+from wjoin.planner.plan.stage_kinds import Bounds, Join
 from wjoin.planner.plan.to_come import is_dated, lags
 from wjoin.planner.planning import PlannedSelect
 from wjoin.planner.text.scope import quoted_if_needed
@@ -158,7 +159,19 @@ def _streams(planned: PlannedSelect) -> Iterator[doc.StreamEntry]:
             idle_after=scan.idle_after,
             late_into=scan.late_into if plan.stages else "",
             kept_rows=later_rows(plan, stream),
+            ends=_ends(plan, stream, others),
         )
+
+
+def _ends(plan: PhysicalPlan, stream: int, others: Sequence[int]) -> dict[str, tuple[str, ...]]:
+    """Return what a row of a stream says itself of how long it is kept for others."""
+    stages = [each for each in plan.stages if stream in each.members and isinstance(each, Join)]
+    found = {}
+    for other in others:
+        told = [each for stage in stages for each in row_ends(plan, stage, (stream,), other)]
+        if told and not plan.asof:
+            found[plan.streams[other].alias] = tuple(dict.fromkeys(column_words(plan, each) for each in told))
+    return found
 
 
 def _kept_for(

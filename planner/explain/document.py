@@ -5,7 +5,7 @@ bound; costs are seconds of one core per second of event time (per unit there, t
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 FORMAT = 2
 """Raised whenever a program that reads an older document could misread a newer one."""
@@ -32,7 +32,8 @@ class StreamEntry:
     the rest of the statement, ``joined_by`` values that travel, too, and that only the join reads.
     ``idle_after``: the microseconds without a row after which nobody waits for it, None where others do.
     ``late_into``: the sink that its late rows go to, empty for none. ``kept_rows``: in words, the later rows
-    until which a row is kept, empty where windows in time end that.
+    until which a row is kept, empty where windows in time end that. ``ends``: times in a row of it, by the
+    streams that it meets no row of after these.
     """
 
     alias: str
@@ -49,6 +50,7 @@ class StreamEntry:
     idle_after: int | None = None
     late_into: str = ""
     kept_rows: str = ""
+    ends: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

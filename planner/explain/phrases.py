@@ -216,7 +216,7 @@ def retention(document: doc.Document, entry: doc.InputEntry) -> str:
     limits += [f"{other} ends" for other, bound in entry.kept_for.items() if bound is None]
     # Its other members may allow less.
     kept = "held at its site" if not joined and is_held(document, first) else "kept"
-    return f"{kept} until {'at the latest ' if joined else ''}{listed(limits)}"
+    return f"{kept} until {'at the latest ' if joined or stream.ends else ''}{listed(limits)}"
 
 
 def _unbroken(time: str, bound: int, document: doc.Document) -> str:

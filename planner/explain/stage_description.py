@@ -28,7 +28,7 @@ from wjoin.planner.plan.checks import Band, Comparison, Condition, PredicateChec
 from wjoin.planner.plan.counting import ends_by_count, goes_by, windows_at
 from wjoin.planner.plan.edges import destination, held_for
 from wjoin.planner.plan.physical import Method, PhysicalPlan, windows_of
-from wjoin.planner.plan.probes import chosen_orders, kept_for, window_checks
+from wjoin.planner.plan.probes import chosen_orders, kept_for, row_ends, window_checks
 from wjoin.planner.plan.slicing import SLICES_OF_A_WINDOW, kept_anywhere, roles, slicing
 from wjoin.planner.plan.stage_kinds import Gather, Join, Retention, Stage, StageEdge
 from wjoin.planner.plan.steps import WindowCheck
@@ -220,6 +220,9 @@ def _decided(plan: PhysicalPlan, each: StageEdge, rule: Retention) -> str:
         for member, far in rule.distances
         if far is not None
     ]
+    stage = next(stage for stage in plan.stages if each in stage.inputs)
+    if rule.until:
+        ends += [column_words(plan, end) for end in row_ends(plan, stage, each.members, rule.stream)]
     other = plan.streams[rule.stream].alias
     if not ends:
         return f"{other} has ended"
@@ -236,6 +239,8 @@ def _after(plan: PhysicalPlan, each: StageEdge, rules: Sequence[Retention]) -> s
     ]
     if len(each.members) > 1 or len(known) < len(rules):
         return ""
+    if any(rule.until for rule in rules):
+        return f"{_about(plan, max(known, default=0))} or sooner"
     return _about(plan, max(known, default=0))
 
 

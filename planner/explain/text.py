@@ -198,7 +198,8 @@ def _retention(document: doc.Document) -> Iterator[str]:
         limits = [
             f"{name} ends"
             if bound is None
-            else f"{name}'s watermark passes {moved(stream.event_time, bound, document)}"
+            else f"{name}'s watermark passes "
+            + " or ".join((moved(stream.event_time, bound, document), *stream.ends.get(name, ())))
             for name, bound in stream.kept_for.items()
         ]
         if stream.kept_rows:

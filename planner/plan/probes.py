@@ -7,7 +7,9 @@ from dataclasses import replace
 from wjoin.parts.kernels.registry import KERNELS
 from wjoin.parts.kernels.runs import Order
 from wjoin.parts.routes.registry import ROUTES
-from wjoin.planner.plan.checks import Band, Kind, Operand
+from wjoin.planner.conditions.expressions import TURNED
+from wjoin.planner.plan.block_columns import stored_column, time_name
+from wjoin.planner.plan.checks import Band, Comparison, Kind, Operand, of_kind
 from wjoin.planner.plan.physical import PhysicalPlan, windows_of
 from wjoin.planner.plan.reach import Reach, reach
 from wjoin.planner.plan.slicing import cut
@@ -86,7 +88,25 @@ def retention(plan: PhysicalPlan, stage: Stage, each: StageEdge, bounds: Bounds)
     In a hop, for the new rows whose partial results come to meet them there.
     """
     distances = reach(bounds, windows_of(plan, stage), plan.staged)
-    return retention_within(stage, stage.inputs.index(each), distances)
+    rules = retention_within(stage, stage.inputs.index(each), distances)
+    if not isinstance(stage, Join) or stage.nearest is not None:
+        return rules
+    ends = [(rule, tuple(row_ends(plan, stage, each.members, rule.stream))) for rule in rules]
+    return tuple(
+        replace(rule, until=tuple(dict.fromkeys(stored_column(plan, *end).name for end in found)))
+        for rule, found in ends
+    )
+
+
+def row_ends(plan: PhysicalPlan, stage: Stage, members: Collection[int], other: int) -> Iterator[Operand]:
+    """Yield columns with times: no row of another stream that meets rows of them is later than theirs."""
+    for each in of_kind(stage.checks, Comparison):
+        operator = each.operator
+        for own, compared in ((each.right, each.left), (each.left, each.right)):
+            time = stored_column(plan, *compared).name == time_name(other)
+            if compared[0] == other and own[0] in members and time and operator in ("<", "<="):
+                yield own
+            operator = TURNED[operator]
 
 
 def retention_within(stage: Stage, number: int, distances: Reach) -> tuple[Retention, ...]:

@@ -22,10 +22,14 @@ class Bounds(Enum):
 @dataclass(frozen=True)
 class Retention:
     """How long a row is kept for a stream of another input: until that stream's watermark has passed the
-    least of ``t_member + distance``, for ever where all are None."""
+    least of ``t_member + distance``, for ever where all are None.
+
+    ``until`` are columns of its block with times that it says itself, after which it meets none of them.
+    """
 
     stream: int
     distances: tuple[tuple[int, int | None], ...]
+    until: tuple[str, ...] = ()
 
     @property
     def ends(self) -> bool:

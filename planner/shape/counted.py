@@ -9,7 +9,7 @@ from wjoin.planner.request import Planning
 from wjoin.planner.shape.decompose import DraftInput
 from wjoin.planner.shape.join_keys import KeyPart, can_be_key
 from wjoin.planner.shape.scans import ScanBuilder
-from wjoin.planner.shape.stages import equal_parts
+from wjoin.planner.shape.stages_of_joins import equal_parts
 from wjoin.planner.windows.closure import RowsTerm
 
 

@@ -31,7 +31,9 @@ class ColumnTypes:
     relations: Sequence[Relation]
 
     def of(self, stream: int, expression: str) -> str:
-        """Return the type of a column. Raises KeyError for another expression."""
+        """Return the type of a column, or of the difference of two times. Raises KeyError for others."""
+        if " - " in expression:
+            return "interval day to second"
         known = {each.name: each.type for each in self.relations[stream].columns}
         if expression.startswith("date_trunc("):
             return "timestamp"

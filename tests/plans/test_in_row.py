@@ -16,20 +16,13 @@ SECOND = 1_000_000
 A = stream_of({"id": "bigint", "until": "timestamp", "keep": "interval day to second", "d": "date"})
 
 
-class Typed(ColumnTypes):
-    """Knows the types of columns and of their differences."""
-
-    def of(self, stream: int, expression: str) -> str:
-        return "interval day to second" if " - " in expression else super().of(stream, expression)
-
-
 def planned(window: str, joined: str = "FROM a A, b B {} WHERE A.id = B.id") -> PlannedSelect:
     sql = f"SELECT A.id {joined.format(window)}"
     (statement,) = parse_script(sql)
     assert isinstance(statement, Query)
     (block,) = statement.blocks
     relations = [A] * len(block.items)
-    return plan_select(Request(sql, block, relations, Typed(relations), "joined", {"s": 5}))
+    return plan_select(Request(sql, block, relations, ColumnTypes(relations), "joined", {"s": 5}))
 
 
 @pytest.mark.parametrize(
@@ -60,6 +53,9 @@ def test_the_limit_is_a_window_and_the_row_a_comparison(
         f"check {c}" for c in compared
     ]
     assert "AT MOST" in told
+    ends = [each.partition("<= ")[2] for each in compared if " <= " in each and each.startswith("B")]
+    limit = "1 h" if bounds[0] > 9 else "9 s"
+    assert all(f"  A: kept until B's watermark passes ts + {limit} or {each}\n" in told for each in ends)
     assert not found.residual
     assert found.bound.tree.join_of({0, 1}, found.bound.conjuncts[-1].on) == (-1 if kind == "JOIN" else 0)
 

@@ -12,7 +12,7 @@ from wjoin.grammar.statement_kinds import Query, SparkStatement
 from wjoin.planner.catalog import Column, Delay, Relation
 from wjoin.planner.conditions.conjuncts import Residual
 from wjoin.planner.request import NoWindows
-from wjoin.planner.windows.window_graph import Branch
+from wjoin.planner.windows.closure import Branch
 
 
 def stream(time: str, kind: str) -> Relation:

@@ -1,11 +1,15 @@
 """Which rows are kept, against the definition."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from wjoin.executor.state.kept_rows import kept
+from wjoin.executor.state.manifest import Manifest, written_manifest
+from wjoin.executor.state.writing import FIRST_CUTTING, Writing
 from wjoin.parts.kernels.runs import GREATEST, LEAST
 from wjoin.planner.plan.stage_kinds import Retention
 
@@ -34,3 +38,12 @@ def test_a_row_is_kept_until_no_row_of_some_stream_can_reach_it(
         )
         for row in rows
     ]
+
+
+def test_a_manifest_that_says_nothing_of_rows_own_ends_is_as_before() -> None:
+    rules = Retention(1, ((0, 5),)), Retention(2, ((0, 5),), ("c0_1",))
+    writing = Writing(("key",), (rules,), FIRST_CUTTING)
+    manifest = replace(Manifest.fresh("plan", 1, 1), writing=writing)
+    encoded = manifest.encode()
+    assert encoded.count(b"until") == 1
+    assert written_manifest(encoded) == manifest

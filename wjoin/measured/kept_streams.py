@@ -7,7 +7,8 @@ from wjoin.measured.progress import Done
 from wjoin.planner.cost.kept_state import KeptFor, kept_for
 from wjoin.planner.explain.kept_state import kept_words, slope_lines
 from wjoin.planner.figures import size
-from wjoin.planner.plan.physical import Method, PhysicalPlan, StageEdge
+from wjoin.planner.plan.physical import Method, PhysicalPlan
+from wjoin.planner.plan.stage_kinds import StageEdge
 from wjoin.planner.planning import PlannedSelect
 
 
