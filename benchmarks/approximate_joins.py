@@ -50,7 +50,7 @@ def measured(session: wjoin.Session, folder: Path, hints: str) -> dict[str, obje
     found = {"results": 0}
 
     def count(rows: object, _: int) -> None:
-        found["results"] += rows.count()  # type: ignore[attr-defined]
+        found["results"] += rows.count()
 
     own = Path(tempfile.mkdtemp(dir=folder))
     for name in "ab":
@@ -77,7 +77,7 @@ def measured(session: wjoin.Session, folder: Path, hints: str) -> dict[str, obje
 
 
 def _each(scala: object) -> list[object]:
-    return [scala.apply(place) for place in range(scala.size())]  # type: ignore[attr-defined]
+    return [scala.apply(place) for place in range(scala.size())]
 
 
 def main() -> None:

@@ -59,8 +59,7 @@ class Watched:
 
     def _may_stop(self) -> bool:
         """Return whether its work has begun: what starts a query may take ten seconds at the most."""
-        # Unlike Path.glob it does not mind that folders vanish meanwhile.
-        return bool(glob.glob(self._begun, root_dir=self.scratch))  # noqa: PTH207
+        return bool(glob.glob(self._begun, root_dir=self.scratch))  # noqa: PTH207 (folders may vanish)
 
     @property
     def words(self) -> str | None:

@@ -92,7 +92,7 @@ def read_tree(start: str, leaves: Sequence[Leaf]) -> "Tree[Leaf]":
         try:
             result = parser.feed_token(leaf)
         except UnexpectedToken:
-            expected: Any = parser.accepts()  # type: ignore[no-untyped-call]
+            expected: Any = parser.accepts()  # type: ignore[no-untyped-call]  # has no types
             raise SyntaxSlip(leaf, state.position, frozenset(expected)) from None
     tree: Tree[Leaf] = result
     return tree

@@ -349,7 +349,7 @@ class Front:
     def _shake(self, caller: _Caller) -> None:
         """Go on with the handshake of TLS."""
         try:
-            caller.socket.do_handshake()  # type: ignore[attr-defined]
+            caller.socket.do_handshake()  # type: ignore[attr-defined]  # a socket of TLS
         except _NOT_NOW:
             return
         caller.shaken = True

@@ -6,8 +6,9 @@ all of it; until then HTTP/2 itself has the caller wait.
 
 import struct
 from collections import deque
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from hpack import Decoder
 from hpack.exceptions import HPACKError
@@ -299,9 +300,9 @@ class Connection:
         if last and stream.end is None and not stream.whole:
             self._whole(stream)
 
-    def _new(self, number: int, found: object) -> Stream:
+    def _new(self, number: int, found: Iterable[Any]) -> Stream:
         path, authorization = b"", b""
-        for name, value in found:  # type: ignore[attr-defined]
+        for name, value in found:
             if name == b":path":
                 path = bytes(value)
             elif name == b"authorization":

@@ -28,16 +28,16 @@ def costs(*, quick: bool) -> Part:
         old, new, gone = rows[:window], rows[window:], rows[:_BATCH]
         form = Form(8 * window // KAPPA, 0, window)
         counts = np.bincount(cells_of(form, old), minlength=length(form)).astype(np.float64)
-        update[_ANEW].append(1e6 * _seconds(lambda: np.fft.rfft(counts)) / _BATCH)  # noqa: B023
+        update[_ANEW].append(1e6 * _seconds(lambda: np.fft.rfft(counts)) / _BATCH)  # noqa: B023 (it is called at once)
         for kind, summary_type in SUMMARIES.items():
             if kind == "base":
                 continue
             summary = summary_type.empty(form).add(old)
             view = summary.view(form, summary.to_bytes())
-            seconds = _seconds(lambda: summary.add(new).remove(gone))  # noqa: B023
+            seconds = _seconds(lambda: summary.add(new).remove(gone))  # noqa: B023 (it is called at once)
             update.setdefault(kind.upper(), []).append(1e6 * seconds / _BATCH)
             tell.setdefault(kind.upper(), []).append(1e3 * _seconds(summary.to_bytes))
-            seconds = _seconds(lambda: view.expected(new, view))  # noqa: B023
+            seconds = _seconds(lambda: view.expected(new, view))  # noqa: B023 (it is called at once)
             ask.setdefault(kind.upper(), []).append(1e6 * seconds / _BATCH)
         told(f"W = {window:,}")
     tables = [

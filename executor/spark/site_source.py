@@ -52,8 +52,8 @@ try:
     from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, SupportsTriggerAvailableNow
 except ImportError:
     # Spark before 4.2 has none of them, and asks for all there is; the types are those of the newest one.
-    ReadAllAvailable = ReadMaxRows = None  # type: ignore[assignment,misc]
-    SupportsTriggerAvailableNow = object  # type: ignore[assignment,misc]
+    ReadAllAvailable = ReadMaxRows = None  # type: ignore[assignment,misc]  # is not called then
+    SupportsTriggerAvailableNow = object  # type: ignore[assignment,misc]  # nothing is asked of it then
 
 
 @dataclass(frozen=True)

@@ -107,7 +107,7 @@ class DigestSummary(Summary):
     view_type = DigestView
 
     @property
-    def rows(self) -> int:  # type: ignore[override]
+    def rows(self) -> int:  # type: ignore[override]  # is only read
         """How many rows these are."""
         return self.counted.rows
 

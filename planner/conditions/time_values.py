@@ -1,6 +1,6 @@
 """Values over event times: a difference of times in some unit, with what is known of its rest."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
@@ -135,24 +135,16 @@ def interval_length(node: exp.Interval) -> int | None:
     unit, value = node.args.get("unit"), node.this
     if not isinstance(value, exp.Literal):
         return None
-    read: Callable[[], int]
-    match unit:
-        case exp.IntervalSpan():
-            read = lambda: from_clock(value.name, *_names(unit), _NOWHERE)  # noqa: E731
-        case exp.Var():
-            read = lambda: microseconds(  # noqa: E731
-                number_of(value.name, _NOWHERE), unit_of(unit.name, _NOWHERE), _NOWHERE
-            )
-        case _:
-            return None
     try:
-        return read()
+        match unit:
+            case exp.IntervalSpan():
+                first, last = (unit_of(each.name, _NOWHERE) for each in (unit.this, unit.expression))
+                return from_clock(value.name, first, last, _NOWHERE)
+            case exp.Var():
+                return microseconds(number_of(value.name, _NOWHERE), unit_of(unit.name, _NOWHERE), _NOWHERE)
     except WJoinError:
-        return None
-
-
-def _names(unit: exp.IntervalSpan) -> tuple[str, str]:
-    return unit_of(unit.this.name, _NOWHERE), unit_of(unit.expression.name, _NOWHERE)
+        pass
+    return None
 
 
 class ValueReader:

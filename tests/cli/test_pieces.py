@@ -56,7 +56,7 @@ def test_an_idle_report_neither_hides_what_was_nor_what_comes() -> None:
 
 def test_a_micro_batch_without_rows_leaves_the_state_as_it_was() -> None:
     told = report(0, 10)
-    counts = told["observedMetrics"]["wjoin:1:0"]["counts"]  # type: ignore[index]
+    counts = told["observedMetrics"]["wjoin:1:0"]["counts"]
     counts |= {"seen:A": 1_714_564_800_000_000, "delay:A": 1_000_000}
     first = read(told)
     # Spark makes one to close groups; no worker of the join reports.
@@ -105,11 +105,11 @@ def test_groups_that_wait_are_told() -> None:
 def test_rows_that_a_stream_drops_before_the_join_are_counted_with_it() -> None:
     body = report(0, 10)
     below = {"rows:clicks": 4, "undated:clicks": 3, "ahead:clicks": 1, "furthest:clicks": 99}
-    body["observedMetrics"] |= {"wjoin-below:clicks": below}  # type: ignore[operator]
+    body["observedMetrics"] |= {"wjoin-below:clicks": below}
     found = read(body)
     assert (found.rows_in, found.null_times) == ({"A": 10, "clicks": 4}, {"A": 2, "clicks": 3})
     assert (found.ahead, found.furthest) == ({"clicks": 1}, {"clicks": 99})
-    body["observedMetrics"] |= {"wjoin-below:clicks": dict.fromkeys(below, 0)}  # type: ignore[operator]
+    body["observedMetrics"] |= {"wjoin-below:clicks": dict.fromkeys(below, 0)}
     assert read(body).rows_in == {"A": 10}
 
 

@@ -24,7 +24,10 @@ class Rows:
     ) -> None:
         random = np.random.default_rng(seed)
         weights = (1.0 + np.arange(keys)) ** -skew
-        draw = lambda size: random.choice(keys, size, p=weights / weights.sum())  # noqa: E731
+
+        def draw(size: int) -> np.ndarray:
+            return random.choice(keys, size, p=weights / weights.sum())
+
         self.nodes, self.home = nodes, random.integers(0, nodes, many)
         # Each node has the keys of its own part of the range more often.
         self.codes = (draw(many) * (1 + self.home) * 7919) % (keys * 3)

@@ -24,7 +24,7 @@ def read(parts: ReadParts, name: str, major: int, times: list[int], *, log: bool
 @given(files, st.integers(1, 3), st.booleans())
 def test_rows_are_counted_by_how_far_they_lie_behind(found: list[list[int]], readers: int, log: bool) -> None:
     def parts_of(**more: object) -> list[ReadParts]:
-        made = [ReadParts(log=log, **more) for _ in range(readers)]  # type: ignore[arg-type]
+        made = [ReadParts(log=log, **more) for _ in range(readers)]
         for number, times in enumerate(found):
             # A log has one file, whose rows several readers have.
             start = sum(map(len, found[:number]))

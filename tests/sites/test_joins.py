@@ -274,7 +274,10 @@ def test_by_itself_it_is_a_format_of_spark(session: wjoin.Session, cameras: Path
     source = session.read.format("wjoin_site").option("site", sites[1].url).option("stream", "camera3")
     found = source.load().orderBy("ts", "note").toArrow().to_pylist()
     rows = pq.read_table(cameras / "camera3").sort_by([("ts", "ascending"), ("note", "ascending")])
-    key = lambda row: (row["ts"], str(row["note"]))  # noqa: E731
+
+    def key(row: dict[str, object]) -> tuple[object, str]:
+        return row["ts"], str(row["note"])
+
     assert sorted(found, key=key) == sorted(rows.to_pylist(), key=key)
 
 

@@ -91,7 +91,10 @@ def test_query_and_site_killed_together(session: wjoin.Session, tmp_path: Path, 
         query=QUERIES[query][0],
     )
     (tmp_path / "script.sql").write_text(text)
-    said = lambda: (tmp_path / "run.log").read_text(errors="replace")[-3000:]  # noqa: E731
+
+    def said() -> str:
+        return (tmp_path / "run.log").read_text(errors="replace")[-3000:]
+
     try:
         for site in sites:
             site.start()

@@ -123,7 +123,10 @@ INSERT INTO found {query};
 @pytest.mark.timeout(900)
 def test_query_and_site_killed_together(session: wjoin.Session, tmp_path: Path) -> None:
     """No result comes twice; results are lost only because their rows are not worth it."""
-    said = lambda: (tmp_path / "run.log").read_text(errors="replace")[-3000:]  # noqa: E731
+
+    def said() -> str:
+        return (tmp_path / "run.log").read_text(errors="replace")[-3000:]
+
     with four_sites(tmp_path) as sites:
         sent(tmp_path, sites, range(5), 150)
         urls = ", ".join(f"'{each.url}'" for each in sites)
@@ -132,7 +135,7 @@ def test_query_and_site_killed_together(session: wjoin.Session, tmp_path: Path) 
         for kill in range(2):
             wanted = commits(tmp_path) + 1 + kill
             run = start(tmp_path)
-            until(lambda: commits(tmp_path) >= wanted, "commits", process=run, said=said)  # noqa: B023
+            until(lambda: commits(tmp_path) >= wanted, "commits", process=run, said=said)  # noqa: B023 (it waits at once)
             sites[kill].kill()
             os.killpg(run.pid, signal.SIGKILL)
             run.wait()

@@ -168,7 +168,7 @@ def test_pyspark_logs_what_it_raises_under_a_known_name(spark: SparkSession) -> 
     asked: list[int] = []
     logger = logging.getLogger("SQLQueryContextLogger")
     # Of this one logger, until the end of the test; append() returns None, so nothing is logged.
-    logger.isEnabledFor = lambda level: bool(asked.append(level))  # type: ignore[method-assign,func-returns-value]
+    logger.isEnabledFor = lambda level: bool(asked.append(level))
     try:
         error_of(lambda: spark.sql("SELECT nothing"))
     finally:

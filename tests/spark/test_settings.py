@@ -98,7 +98,7 @@ def test_a_session_can_be_a_weak_key_and_take_another_sql(spark: SparkSession) -
     assert {spark: 1}[spark] == 1
     assert "sql" not in vars(spark)
     # As ``enable`` does with a method of its own; this one only hands its text back.
-    spark.sql = lambda text: text  # type: ignore[method-assign,assignment,return-value]
+    spark.sql = lambda text: text
     assert spark.sql("own") == "own"
     del spark.sql
     assert spark.sql("SELECT 1 AS n").head() == (1,)

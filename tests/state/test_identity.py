@@ -71,7 +71,7 @@ def goes_on(first: str, second: str, change: Change = lambda each: each) -> None
     before, kept = planned(first)
     after, own = planned(second, kept, tuple(each.layout for each in before), change)
     refuse_other(checked(kept), own)
-    for was, now, join in zip(before, after, kept["joins"], strict=True):  # type: ignore[call-overload]
+    for was, now, join in zip(before, after, kept["joins"], strict=True):
         assert now.layout == was.layout
         known = [fingerprint(now.physical, stage) for stage in now.physical.stages]
         assert known == [stage["plan"] for stage in join["stages"]]

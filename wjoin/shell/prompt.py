@@ -78,7 +78,7 @@ def _in_command(document: Document, event: CompleteEvent) -> Iterable[Completion
         ending = {".read": ".sql", ".udf": ".py"}[name]
         paths = PathCompleter(
             expanduser=True,
-            file_filter=lambda path: os.path.isdir(path) or path.endswith(ending),  # noqa: PTH112
+            file_filter=lambda path: os.path.isdir(path) or path.endswith(ending),  # noqa: PTH112 (it is text)
         )
         yield from paths.get_completions(Document(argument, len(argument)), event)
 

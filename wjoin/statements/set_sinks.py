@@ -113,8 +113,8 @@ def _created(sink: SinkDeclaration, rows: DataFrame) -> Any:
     """Return the sink of Spark's that a DataStreamWriter would have."""
     session: Any = rows.sparkSession
     if sink.write is not None:
-        # As foreachBatch of a DataStreamWriter has it; PySpark gives the function no types.
-        ensure_callback_server_started(session._sc._gateway)  # type: ignore[no-untyped-call]
+        # As foreachBatch of a DataStreamWriter has it.
+        ensure_callback_server_started(session._sc._gateway)  # type: ignore[no-untyped-call]  # has no types
         function = ForeachBatchFunction(session, given_whole(sink.write))
         return java_class(session, "wjoin.sinks.FunctionSink")(function)
     frame: Any = rows

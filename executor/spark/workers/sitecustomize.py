@@ -40,7 +40,7 @@ def _handed_over(path: str, module: str, arguments: list[str]) -> int | None:
     with socket.socket(socket.AF_UNIX) as warm:
         try:
             warm.connect(path)
-            said = repr((module, arguments, dict(os.environ), os.getcwd())).encode()  # noqa: PTH109
+            said = repr((module, arguments, dict(os.environ), os.getcwd())).encode()  # noqa: PTH109 (pathlib is slow)
             socket.send_fds(warm, [len(said).to_bytes(8)], [0, 1, 2])
             warm.sendall(said)
             if not warm.recv(1):
@@ -53,7 +53,7 @@ def _handed_over(path: str, module: str, arguments: list[str]) -> int | None:
 
 def _customize() -> None:
     """Do what the module of this name does that this one hides."""
-    here = os.path.dirname(__file__)  # noqa: PTH120
+    here = os.path.dirname(__file__)  # noqa: PTH120 (pathlib is slow to import)
     others = [each for each in sys.path if each.rstrip(os.sep) != here]
     found = importlib.machinery.PathFinder.find_spec(__name__, others)
     if found is not None and found.loader is not None:
