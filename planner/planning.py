@@ -25,6 +25,7 @@ from wjoin.planner.conditions.predicate_calls import tried
 from wjoin.planner.cost.semijoin import Shipments
 from wjoin.planner.cost.stream_statistics import StreamStatistics, band_share
 from wjoin.planner.plan.physical import Method, Output, PhysicalPlan
+from wjoin.planner.plan.stage_kinds import Join
 from wjoin.planner.plan.validate import validate
 from wjoin.planner.request import NoWindows, Planning, Request
 from wjoin.planner.shape.arranged import arranged_tree
@@ -318,7 +319,11 @@ def _rows_meaning(plan: PhysicalPlan, aliases: Mapping[str, str]) -> str:
     for each in plan.counted:
         by = " PER KEY" if each.keys else ""
         windows.append(f"{each.stream} {each.rows}{by} {canonical(each.condition, aliases)}")
-    return " OR ".join(sorted(" AND ".join(sorted(windows[number] for number in own)) for own in plan.asked))
+    chosen = (stage.counted for stage in plan.stages if isinstance(stage, Join) and stage.counted)
+    return "; ".join(
+        " OR ".join(sorted(" AND ".join(sorted(windows[number] for number in own)) for own in each))
+        for each in (plan.asked, *chosen)
+    )
 
 
 def _undeclared(bound: BoundSelect, plan: PhysicalPlan) -> tuple[int, ...]:

@@ -97,7 +97,9 @@ def _refuse_unconnected(tree: JoinTree, windows: TreeWindows, span: Span, timele
         if number >= 0 and tree.joins[number].item in timeless:
             continue
         for alternative in windows.of_join(tree, number):
-            counted = {each.stream for each in (*windows.given.counted, *rows_in(alternative))}
+            # Among several joins one alternative alone ends no waiting.
+            chosen = rows_in(alternative) if len(windows.names) == 2 else ()
+            counted = {each.stream for each in (*windows.given.counted, *chosen)}
             if counted.union(timeless).issuperset(range(len(windows.names))):
                 # Where rows of each stream are counted, no window in time need link them.
                 continue

@@ -53,9 +53,9 @@ def graph_of(graph: WindowGraph, tree: JoinTree) -> WindowGraph:
     if not graph.joins:
         return graph
     first, *others = graph.joins
-    if len(first) > 1 and not tree.staged.joins:
+    if not tree.staged.joins and (len(first) > 1 or (graph.rows and any(graph.rows[0]))):
         # The stages are those of the inner joins, and the alternatives theirs.
-        parts = [graph_of(replace(graph, joins=((each,), *others)), tree) for each in first]
+        parts = [graph_of(replace(graph, joins=((each,), *others), rows=()), tree) for each in first]
         branches = tuple(
             replace(each.branches[0], counted=(*each.branches[0].counted, *rows))
             for each, rows in zip(parts, graph.rows[0], strict=True)

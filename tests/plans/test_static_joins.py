@@ -8,6 +8,7 @@ from tests.kit.planned import plan_over, stream_of
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.join_kinds import JoinKind
 from wjoin.planner.plan.physical import PhysicalPlan
+from wjoin.planner.plan.stage_kinds import Join
 from wjoin.planner.plan.to_come import lags
 from wjoin.udfs.predicate import Predicate
 
@@ -62,6 +63,17 @@ def test_inner_joins_in_a_row_begin_with_what_a_condition_links() -> None:
     )
     assert [each.stream for each in found.lookups] == [2, 1]
     assert all(each.equalities for each in found.lookups)
+
+
+def test_windows_of_rows_joined_by_or_are_those_of_the_streams_before_a_table() -> None:
+    """Also where only one of the alternatives can be."""
+    text = """SELECT A.v FROM a A JOIN b B ON A.k = B.k LEFT JOIN d D ON A.v = D.v WINDOW (A, B) = 5 s
+              AND (WINDOW (A, B) BETWEEN {} AND 9 s OR WINDOW (A, B) = 2 s AND WINDOW A = 2 ROWS)"""
+    assert plan(text.format("4 s"), "ssd").asked == ((), (0,))
+    assert plan(text.format("6 s"), "ssd").asked == ((0,),)
+    (stage,) = plan(text.format("4 s").replace("JOIN b", "LEFT JOIN b", 1), "ssd").stages
+    assert isinstance(stage, Join)
+    assert stage.counted == ((), (0,))
 
 
 def test_per_key_counts_by_what_tables_are_joined_by_too() -> None:

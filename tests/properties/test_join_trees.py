@@ -773,11 +773,13 @@ def check_tables(case: Case, partitions: int = 1, stretch: int = STRETCH_BYTES) 
 
 
 @pytest.mark.parametrize(("partitions", "stretch"), [(1, STRETCH_BYTES), (3, STRETCH_BYTES), (1, 200)])
-@pytest.mark.parametrize("rows_counted", [False, True], ids=["asof", "rows"])
+@pytest.mark.parametrize(
+    ("rows_counted", "rows_chosen"), [(False, False), (True, False), (True, True)], ids=["asof", "rows", "or"]
+)
 def test_tables_have_the_same_results_where_an_asof_join_or_a_window_of_rows_is_among_the_joins(
-    partitions: int, stretch: int, *, rows_counted: bool
+    partitions: int, stretch: int, *, rows_counted: bool, rows_chosen: bool
 ) -> None:
-    @given(cases(rows_counted=rows_counted))
+    @given(cases(rows_counted=rows_counted, rows_chosen=rows_chosen))
     def run(case: Case) -> None:
         check_tables(case, partitions, stretch)
 
