@@ -414,7 +414,10 @@ class StageLogic:
             if counts.shared is not None:
                 counts.shared.add(probe.origin, found)
             if counts.measuring is not None:
-                counts.measuring.add(probe.origin, found)
+                likely = found
+                for each in waits:
+                    likely = each.foreseen(likely)
+                counts.measuring.add(probe.origin, likely)
             yield from self.maker.results(probe, found)
 
     def _working(

@@ -123,6 +123,10 @@ class Uncounted(Waits):
 
         return Keeper(keeper.shape, live, None)
 
+    def foreseen(self, found: Combinations) -> Combinations:
+        """Return the combinations that are inside by the rows that have come."""
+        return inside(self.plan, self.number, self._ticks, found)
+
     def finish(self) -> Iterator[Made]:
         """Write the ticks that are needed after the micro-batch."""
         waiting = [*self._still_waiting()]

@@ -63,6 +63,10 @@ class Waits:
         """Return the combinations that are results."""
         return found
 
+    def foreseen(self, found: Combinations) -> Combinations:
+        """Return the combinations that are results as far as is known yet."""
+        return found
+
     def note(self, found: Combinations) -> bool:
         """Take note of combinations; return whether they are told."""
         return True

@@ -11,7 +11,6 @@ from wjoin.planner.choose.choice import Wish, goal_wish, route_wish
 from wjoin.planner.choose.likely import at_sites, likely_refusals, with_likely
 from wjoin.planner.plan.approximation import Approximation
 from wjoin.planner.request import Planning
-from wjoin.planner.shape.counted import rows_terms
 
 
 def approximated(planning: Planning) -> Planning:
@@ -61,8 +60,6 @@ def _refusals(planning: Planning) -> Iterator[tuple[str, str]]:
     exact = f"leave {APPROXIMATE} out"
     if planning.bound.tree.joins:
         yield "has inner joins only: a row without a partner may have one that is lost", exact
-    if rows_terms(planning):
-        yield "cannot count rows: no node has all rows of a stream", exact
     if planning.bound.collapsed:
         yield (
             "has no groups or aggregates: what is lost would make them wrong",

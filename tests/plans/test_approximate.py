@@ -91,11 +91,6 @@ def test_three_streams_meet_one_after_the_other() -> None:
     [
         ("PLAN(BLOOM)", "FROM a A LEFT JOIN b B ON A.k = B.k WINDOW (A, B) = 5 s", "inner joins only"),
         ("PLAN(BLOOM)", "FROM a A, b B WINDOW (A, B) = 5 s", "one key"),
-        (
-            "PLAN(BLOOM)",
-            "FROM a A, b B WINDOW (A, B) = 5 s AND WINDOW A = 3 ROWS WHERE A.k = B.k",
-            "count rows",
-        ),
         ("APPROXIMATE(error = 0.1)", f"{JOIN} GROUP BY A.v, B.v", "no groups"),
     ],
 )

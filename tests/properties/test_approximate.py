@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from tests.kit.local import LocalWorkers
+from tests.properties import test_counted
 from tests.properties.drawn_plans import (
     NAMES,
     PREDICATES,
@@ -20,11 +21,13 @@ from tests.properties.drawn_plans import (
     plans,
     with_choice,
 )
+from tests.properties.test_outer import Stamped
 from tests.properties.test_routes import routed
 from tests.properties.test_step import STRETCHES
 from tests.tiers import examples, tiers
 from wjoin.executor import nodes
 from wjoin.executor.counts import Counts
+from wjoin.executor.state.manifest import written_manifest
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.plan.approximation import Approximation
 from wjoin.planner.plan.edges import scan_columns, with_columns
@@ -80,6 +83,45 @@ def test_the_result_is_a_part_of_the_exact_one(route: str, workers: int, data: s
         assert not found - whole
         if route == "base" or nodes.SAMPLE == ALL:
             assert found == whole
+
+
+@st.composite
+def counted_cases(draw: st.DrawFn, route: str) -> test_counted.Case:
+    """Draw a join on one key with windows of rows or landmarks, whose rows live by the other column."""
+    case = draw(test_counted.cases())
+    assume(case.links and all(key == 0 for _, _, key in case.links))
+    return dataclasses.replace(case, settings={"PLAN": route}, home="j")
+
+
+@pytest.mark.parametrize("route", tiers(APPROXIMATE, long=set(APPROXIMATE) - {"base", "bloom"}))
+@settings(max_examples=examples(10), suppress_health_check=SLOW)
+@given(st.integers(1, 4), STRETCHES, st.sampled_from([0.0, 0.3, ALL]), st.data())
+def test_windows_of_rows_count_the_rows_of_all_nodes(
+    route: str, workers: int, stretch: int, sample: float, data: st.DataObject
+) -> None:
+    """Each result comes in the micro-batch that decides it, also after restarts."""
+    case = data.draw(counted_cases(route))
+    plan = case.planned.physical
+    assert plan.approximate is not None and plan.counted
+    local, oracle = LocalWorkers(plan, workers, stretch), test_counted.Oracle(case)
+    every = [worker for stage in local._stages for worker in stage]
+    for each in every:
+        each.store = Stamped()
+    with patch.object(nodes, "SAMPLE", sample):
+        for number, batch in enumerate(case.batches):
+            ended = case.ends and number == len(case.batches) - 1
+            blocks = {n: test_counted.block(plan, n, rows) for n, rows in enumerate(batch) if rows}
+            if data.draw(st.booleans()):
+                # The micro-batch fails once its work is done, and is repeated.
+                copy.deepcopy(local).run(blocks, Counts(), ended=ended)
+            found = test_counted.found_in(plan, local.run(blocks, Counts(), ended=ended))
+            whole = oracle.take(batch, ended=ended)
+            assert not found - whole
+            if route == "base" or sample == ALL:
+                assert found == whole
+            for each in every:
+                # As after a restart.
+                each.manifest = written_manifest(each.manifest.encode())
 
 
 def run(

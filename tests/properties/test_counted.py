@@ -71,7 +71,8 @@ class Alternative:
 class Case:
     """A join of streams with delays, and the rows of its micro-batches; ``settings``: of the session.
 
-    ``links`` are the pairs of streams that are joined, and by which of their keys.
+    ``links`` are the pairs of streams that are joined, and by which of their keys. ``home``: by which column
+    rows live at nodes.
     """
 
     alternatives: Sequence[Alternative]
@@ -80,6 +81,7 @@ class Case:
     batches: Sequence[Sequence[Sequence[Row]]]
     ends: bool
     settings: Mapping[str, str]
+    home: str = ""
 
     @property
     def planned(self) -> PlannedSelect:
@@ -92,7 +94,8 @@ class Case:
             f"""SELECT {", ".join(f"{n}.n AS {n.lower()}" for n in NAMES[: len(self.delays)])}
                 FROM {", ".join(items)} {" OR ".join(f"({each.text})" for each in self.alternatives)}
                 WHERE {" AND ".join(where) or "true"}""",
-            [stream_of({"n": "bigint", "k": "bigint", "j": "bigint", "m": "boolean"})] * len(self.delays),
+            [stream_of({"n": "bigint", "k": "bigint", "j": "bigint", "m": "boolean"}, home=self.home)]
+            * len(self.delays),
             self.settings,
         )
 
