@@ -97,6 +97,13 @@ class SiteFacts:
         return event_time.lower() == self.time and self.time in self.plain
 
 
+SOURCE_HOME = "__wjoin_home"
+"""The column with the part of its source that a row comes from, where rows live by that."""
+
+PART_TYPES = {"file": "string", "partition": "int"}
+"""The types of that column, by what parts a source has."""
+
+
 @dataclass(frozen=True)
 class Relation:
     """A relation of a FROM list.
@@ -108,7 +115,8 @@ class Relation:
     of Spark's own watermarks by column, ``watermark`` says whether one is at work in it;
     ``measured`` is what earlier runs of the query measured; ``site`` what is known of the sites that it is
     read from, None where it is read by Spark itself; ``late_into`` the sink that its late rows go to, empty
-    for none; ``home`` the column that says at which node a row lives, empty where none does.
+    for none; ``home`` the column that says at which node a row lives, empty where none does; ``part`` is of
+    what part of its source a row is known to come, a key of `PART_TYPES`, by which it lives then.
     """
 
     columns: tuple[Column, ...]
@@ -123,6 +131,14 @@ class Relation:
     site: SiteFacts | None = None
     late_into: str = ""
     home: str = ""
+    part: str = ""
+
+    @property
+    def home_column(self) -> Column | None:
+        """The column that says at which node a row lives, None where nothing does."""
+        if self.home:
+            return next(each for each in self.columns if each.name.lower() == self.home.lower())
+        return Column(SOURCE_HOME, PART_TYPES[self.part]) if self.part else None
 
     def delay(self, column: str) -> Delay | None:
         """Return the delay of a column; None where the relation is derived and nothing tells it."""

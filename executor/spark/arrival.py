@@ -32,6 +32,20 @@ def order_of(frame: DataFrame) -> ReadOrder | None:
     return _of_files(frame) or _of_log(frame)
 
 
+def part_of(frame: DataFrame) -> tuple[str, Column] | None:
+    """Return what parts a stream's source has (``catalog.PART_TYPES``), and the column that tells that of a
+    row: the name of its file, or the number of its partition. None where nothing tells.
+
+    It is the same however often a row is read, and the same for files, and partitions, of several streams.
+    """
+    order = order_of(frame)
+    if order is None:
+        return None
+    if order.log:
+        return "partition", F.col("partition")
+    return "file", frame.metadataColumn("_metadata").getField("file_name")
+
+
 def _of_files(frame: DataFrame) -> ReadOrder | None:
     try:
         hidden = frame.metadataColumn("_metadata")

@@ -76,9 +76,10 @@ def _refusals(planning: Planning) -> Iterator[tuple[str, str]]:
             yield f"takes {names[number]} from its site by itself, not from nodes of Spark", exact
         if not relation.streaming:
             yield f"reads streams, and {names[number]} is a table with a window", exact
-        if not relation.home:
+        if relation.home_column is None:
             yield (
-                f"needs to know where the rows of {names[number]} live",
+                f"needs to know where the rows of {names[number]} live, and its source tells neither file "
+                "nor partition",
                 ("declare its stream with HOME BY column: CREATE STREAM … HOME BY region"),
             )
     if not any(each.streams >= set(staged) for each in planning.classes):

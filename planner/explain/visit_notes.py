@@ -6,6 +6,7 @@ from wjoin.grammar.plurals import listed
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.summaries.flow import SAMPLE
 from wjoin.parts.summaries.registry import SUMMARIES
+from wjoin.planner.catalog import SOURCE_HOME
 from wjoin.planner.cost.approximate import BASE
 from wjoin.planner.figures import size
 from wjoin.planner.plan.physical import PhysicalPlan
@@ -45,7 +46,10 @@ def visit_notes(plan: PhysicalPlan, number: int) -> Iterator[str]:
 
 def _home(plan: PhysicalPlan, each: StageEdge) -> str:
     scan = plan.streams[each.members[0]]
-    return scan.codes[scan.home or 0].expressions[0]
+    code = scan.codes[scan.home or 0]
+    if not code.expressions[0].strip("`").endswith(SOURCE_HOME):
+        return code.expressions[0]
+    return "partition of the topic" if code.exact else "file, by the name of that"
 
 
 def _visits(plan: PhysicalPlan) -> str:

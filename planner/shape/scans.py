@@ -63,10 +63,9 @@ class ScanBuilder:
 
     def home(self) -> None:
         """Have the code of the column by which rows live at nodes, where the relation has one."""
-        relation = self._source.relation
-        if not relation.home:
+        column = self._source.relation.home_column
+        if column is None:
             return
-        column = next(each for each in relation.columns if each.name.lower() == relation.home.lower())
         own = StreamColumn(self._source.number, column)
         text = self.expression(own)
         side = Side(own.stream, text, canonical(text), own, (own,), self._source.item.span)

@@ -15,6 +15,7 @@ from wjoin.planner.explain.describe import describe
 from wjoin.planner.explain.text import explain_text
 from wjoin.planner.plan.approximation import Approximation
 from wjoin.planner.plan.block_columns import stored_column
+from wjoin.planner.plan.counting import goes_by
 from wjoin.planner.plan.stage_kinds import Hop, Join
 
 HOMED = stream_of({"k": "bigint", "v": "string", "region": "int"}, {"rate": 5000}, home="region")
@@ -98,6 +99,26 @@ def test_what_no_approximate_join_has(hints: str, rest: str, says: str) -> None:
     with pytest.raises(WJoinError, match=says) as raised:
         planned(hints, rest)
     assert raised.value.code == "WJ505" and raised.value.help
+
+
+def test_rows_live_by_the_part_of_their_source_where_nothing_else_is_declared() -> None:
+    from_files, from_topic = (replace(HOMED, home="", part=part) for part in ("file", "partition"))
+    found = planned("PLAN(BLOOM, 4)", relations=(from_files, from_topic))
+    codes = [each.codes[each.home or 0] for each in found.physical.streams]
+    assert [each.exact for each in codes] == [False, True]
+    text = explain_text(describe(found))
+    assert "A: each row is stored at the node of its file" in text
+    assert "B: each row is stored at the node of its partition of the topic" in text
+    assert "A.region" in explain_text(
+        describe(planned("PLAN(BLOOM, 4)", relations=(replace(HOMED, part="file"), HOMED)))
+    )
+
+
+@pytest.mark.parametrize("rows", ["A = 3 ROWS", "A SINCE (A.v = 'x')", "A = 3 ROWS PER KEY"])
+def test_windows_of_rows_count_at_all_nodes(rows: str) -> None:
+    plan = planned("PLAN(BLOOM, 4)", f"FROM a A, b B WINDOW (A, B) = 5 s AND WINDOW {rows} WHERE A.k = B.k")
+    (window,) = plan.physical.counted
+    assert plan.physical.approximate is not None and goes_by(plan.physical, 0, window) is None
 
 
 def test_aggregates_homes_and_exact_plans() -> None:

@@ -35,22 +35,19 @@ def write(folder: Path, first: int, files: int) -> None:
             pq.write_table(table, folder / name / f"{number:03}.parquet")
 
 
-def declare(session: wjoin.Session, folder: Path) -> None:
+def declare(session: wjoin.Session, folder: Path, home: str = "HOME BY region") -> None:
     for name in "ab":
         session.sql(
             f"CREATE STREAM {name} (k BIGINT, n BIGINT, region INT, ms BIGINT, ts AS timestamp_millis(ms)) "
             f"USING parquet OPTIONS (path '{folder / name}', maxFilesPerTrigger '1') "
-            "WATERMARK ts DELAY OF INTERVAL 5 SECONDS HOME BY region"
+            f"WATERMARK ts DELAY OF INTERVAL 5 SECONDS {home}"
         )
     session.sql(f"CREATE SINK out USING parquet OPTIONS (path '{folder / 'out'}')")
     session.sql(f"SET wjoin.checkpoint = {folder / 'checkpoints'}")
 
 
-def insert(hints: str) -> str:
-    return (
-        f"INSERT INTO out SELECT /*+ {hints} */ a.k, a.n, b.n AS m FROM a, b WINDOW = 20 SECONDS "
-        "WHERE a.k = b.k"
-    )
+def insert(hints: str, window: str = "WINDOW = 20 SECONDS") -> str:
+    return f"INSERT INTO out SELECT /*+ {hints} */ a.k, a.n, b.n AS m FROM a, b {window} WHERE a.k = b.k"
 
 
 def results(folder: Path) -> Counter[tuple[int, ...]]:
@@ -83,6 +80,35 @@ def test_in_sparks_store_there_is_none(session: wjoin.Session, tmp_path: Path) -
     with pytest.raises(wjoin.WJoinError, match="needs its state in files") as raised:
         session.run_script(insert("PLAN(DIGEST)"))
     assert raised.value.code == "WJ728"
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    "window",
+    ["WINDOW = 20 SECONDS", "WINDOW = 20 SECONDS AND WINDOW a = 900 ROWS AND WINDOW b SINCE (b.n % 700 = 0)"],
+)
+def test_rows_live_by_their_file_and_windows_of_rows_count_those_of_all_nodes(
+    session: wjoin.Session, tmp_path: Path, window: str
+) -> None:
+    session.spark.conf.set("spark.sql.shuffle.partitions", "4")
+    found: dict[str, Counter[tuple[int, ...]]] = {}
+    for hints in ("PLAN(MULTIWAY)", "PLAN(BASE, 4)", "PLAN(DIGEST, 4), APPROXIMATE(messages = 1)"):
+        folder = tmp_path / hints[5:9]
+        folder.mkdir()
+        write(folder, 0, 4)
+        declare(session, folder, home="")
+        session.run_script(insert(hints, window))
+        # It goes on after a restart.
+        write(folder, 4, 2)
+        session.run_script(insert(hints, window))
+        found[hints] = results(folder)
+        for kind, name in (("STREAM", "a"), ("STREAM", "b"), ("SINK", "out")):
+            session.sql(f"DROP {kind} {name}")
+    exact, base, some = found.values()
+    assert exact == base
+    assert not some - exact
+    assert 0.3 * exact.total() < some.total() < exact.total()
 
 
 @pytest.mark.long

@@ -6,13 +6,15 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 
+from wjoin.executor.spark.arrival import part_of
 from wjoin.grammar.errors import WJoinWarning
 from wjoin.grammar.syntax import FromItem, SelectBlock
 from wjoin.joins.trials import sampled
 from wjoin.measured.kept import Kept
 from wjoin.planner.bind.lineage import session_name
-from wjoin.planner.catalog import Origin, Relation
+from wjoin.planner.catalog import SOURCE_HOME, Origin, Relation
 from wjoin.planner.choose.layouts import UNKNOWN, LayoutRule
+from wjoin.planner.plan.block_columns import quoted
 from wjoin.planner.plan.physical import TimeKind
 from wjoin.planner.planning import PlannedSelect
 from wjoin.sources.catalog import DATAFRAME, StreamDeclaration
@@ -58,6 +60,33 @@ class FromSource:
         if self.declared is not None and self.declared.statement is not None:
             for each in self.declared.statement.computed:
                 yield f"{self.declared.name}.{each.name.name} AS {each.expression}"
+
+    def with_part(self) -> "FromSource":
+        """Return it with what its source tells of where rows live, where nothing else does."""
+        rows = self._rows
+        if rows is None or self.relation.home or not self.relation.streaming:
+            return self
+        found = part_of(rows)
+        return self if found is None else replace(self, relation=replace(self.relation, part=found[0]))
+
+    def with_homes(self) -> DataFrame:
+        """Return its rows with the part of its source that each comes from."""
+        found = None if self._rows is None else part_of(self._rows)
+        if self._rows is None or found is None:
+            raise ValueError(f"nothing tells where the rows of {self.alias} come from")
+        columns = [self._rows[quoted(name)] for name in self.frame.columns]
+        return self._rows.select(*columns, found[1].alias(SOURCE_HOME))
+
+    @property
+    def _rows(self) -> DataFrame | None:
+        """Its rows as its source has them, None where they are not those of one."""
+        declared = self.declared
+        if declared is None or declared.derived or declared.site is not None:
+            return None
+        if declared.statement is not None and declared.statement.unique:
+            # Which of several alike is left is chance.
+            return None
+        return declared.rows
 
     def sample(self) -> DataFrame | None:
         """Return what a sample of its rows may be taken of; not of the result of another W-join."""

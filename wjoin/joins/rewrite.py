@@ -48,6 +48,7 @@ from wjoin.joins.trials import SampleTrials
 from wjoin.measured.followed import follower_of
 from wjoin.measured.kept import Kept
 from wjoin.planner.catalog import Delays
+from wjoin.planner.choose.approximate import asks_approximately
 from wjoin.planner.choose.layouts import UNKNOWN, LayoutRule
 from wjoin.planner.explain.describe import describe as document_of
 from wjoin.planner.explain.document import Document
@@ -377,6 +378,10 @@ class Rewriting:
         counting = Counting(meter=Meter() if self.metered else None)
         free = {each.stream for each in planned.shipments if each.revisable}
         ways = {stream: way_file(f"{counting.query}-{stream}") for stream in free}
+        frames = [
+            each.with_homes() if scan.home is not None and not each.relation.home else frame
+            for each, scan, frame in zip(sources, planned.physical.streams, frames, strict=True)
+        ]
         sites, held = read_from_sites(self._spark, planned, sources, ways, frames, str(counting.query))
         kind = planned.physical.time_kind
         names = invented_names(self.text, block, planned.outputs, frames, kind, self._run)
@@ -399,7 +404,9 @@ class Rewriting:
         relation = told_by_sites(describe(frame, timed, known), declared)
         watermark = relation.watermark or self._watermarked(query)
         relation = replace(relation, watermark=watermark)
-        return FromSource(item, item.relation.of(self.text), query, frame, declared, relation)
+        found = FromSource(item, item.relation.of(self.text), query, frame, declared, relation)
+        asked = asks_approximately(block, self.asked.settings.hint_defaults())
+        return found.with_part() if asked else found
 
     def _frame(self, item: FromItem, query: str, declared: StreamDeclaration | None) -> DataFrame:
         if declared is not None and declared.frame is not None:
