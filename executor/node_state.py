@@ -52,6 +52,7 @@ class Measuring:
     first: bool
     sample: Sample
     profile: Profile
+    homed: int = 0
     visits: int = 0
     trials: int = 0
 
@@ -72,6 +73,7 @@ class Measuring:
         """Take note of what new rows that live here could visit."""
         roles = [(role, block.num_rows) for group in blocks for role, block in group]
         self.visits = sum(rows for role, rows in roles if role in (Role.VISIT, Role.TRIAL))
+        self.homed = sum(rows for _, rows in roles) - self.visits
         self.trials = sum(rows for role, rows in roles if role is Role.TRIAL)
         if self.idle or not self.chooser.knows:
             # What all nodes are visited for says nothing of what summaries are worth.
@@ -127,6 +129,8 @@ class Measuring:
         if old is not None:
             sample, profile = old.sample.plus(sample), _of_late(old.profile, profile)
         views = tuple(self._view(number, name, after, store) for number, name in self.nodes.stored)
+        counted.add("node", self.place)
+        counted.add("homed", self.homed)
         counted.add("visits", self.visits)
         counted.add("trials", self.trials)
         counted.add("summary_bytes", sum(map(len, views)))

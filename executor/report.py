@@ -70,6 +70,9 @@ COUNTERS = (
     Counter("visits", CounterScope.STAGE),
     Counter("trials", CounterScope.STAGE),
     Counter("summary_bytes", CounterScope.STAGE),
+    # Which node tells it, and the rows that live there.
+    Counter("node", CounterScope.STAGE, Fold.MAX),
+    Counter("homed", CounterScope.STAGE),
     Counter("missing", CounterScope.STAGE, Fold.MAX),
     Counter("missing_least", CounterScope.STAGE, Fold.MAX),
     Counter("missing_most", CounterScope.STAGE, Fold.MAX),

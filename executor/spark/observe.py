@@ -37,22 +37,36 @@ def work_counts(reported: str) -> list[str]:
     return [f"{each.fold.value}(({reported})[{PLACES[each.name]}]) AS {each.name}" for each in counters]
 
 
-def observed(plan: PhysicalPlan, stage: int, joined: DataFrame, query: int, reported: str) -> DataFrame:
+BY_NODE = ("homed", "visits", "summary_bytes")
+"""The counters of an approximate join that are told by node, too: the name, ``@``, and the node's number."""
+
+_MOST_NODES = 64
+
+
+def observed(
+    plan: PhysicalPlan, stage: int, joined: DataFrame, query: int, reported: str, nodes: int = 0
+) -> DataFrame:
     """Return a stage's output with its counts observed as ``wjoin:query:stage``.
 
     The observed row has a map, ``counts``: the counters of the stage (``executor.report``), and for each
     stream of the stage, after a colon its alias, those of a stream, and of one that enters at this stage
     what its statistics follow from. What an input of several streams keeps is counted at its first
     stream. What nobody reported is NULL. ``joined`` has one report of each worker, in which the values
-    of the stage come first, and then those of its streams; ``reported`` as in ``work_counts``.
+    of the stage come first, and then those of its streams; ``reported`` as in ``work_counts``. What
+    is told by node is so of so many ``nodes``, 0 of an exact join.
     """
     # One aggregate in all: Spark plans each anew in every micro-batch, and each task compiles it.
     reports = f"collect_list({reported})"
-    told = json.dumps(list(_told(plan, stage)))
+    told = json.dumps([*_told(plan, stage), *_by_node(nodes)])
     # As bytes: what stands in quotes has another meaning with other settings of Spark.
     text = f"CAST(X'{told.encode().hex()}' AS STRING)"
-    wanted = f"from_json({text}, 'ARRAY<STRUCT<name: STRING, place: INT, fold: STRING>>')"
-    own = "transform(reports, one -> one[each.place])"
+    wanted = f"from_json({text}, 'ARRAY<STRUCT<name: STRING, place: INT, fold: STRING, node: INT>>')"
+    meant = (
+        f"filter(reports, one -> each.node IS NULL OR one[{PLACES['node']}] = each.node)"
+        if nodes
+        else "reports"
+    )
+    own = f"transform({meant}, one -> one[each.place])"
     folded = (
         "CASE WHEN size(reports) = 0 THEN NULL "
         f"WHEN each.fold = '{Fold.MAX.value}' THEN array_max({own}) "
@@ -72,6 +86,12 @@ def _told(plan: PhysicalPlan, stage: int) -> Iterator[dict[str, object]]:
     for place, number in enumerate(plan.stages[stage].members, start=1):
         scopes = (CounterScope.STREAM, *([CounterScope.STATISTICS] if number in entering else []))
         yield from _of(place, f":{plan.streams[number].alias}", *scopes)
+
+
+def _by_node(nodes: int) -> Iterator[dict[str, object]]:
+    for node in range(min(nodes, _MOST_NODES)):
+        for name in BY_NODE:
+            yield {"name": f"{name}@{node}", "place": PLACES[name], "fold": Fold.SUM.value, "node": node}
 
 
 def _of(report: int, subject: str, *scopes: CounterScope) -> Iterator[dict[str, object]]:

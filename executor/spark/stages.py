@@ -42,6 +42,7 @@ from wjoin.executor.state.worker_files import stage_folder
 from wjoin.executor.step import StageLogic
 from wjoin.executor.workers import worker_ids
 from wjoin.grammar.join_kinds import JoinKind
+from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.plan.block_columns import time_name
 from wjoin.planner.plan.counting import goes_by
 from wjoin.planner.plan.edges import destinations, needed_codes
@@ -365,7 +366,9 @@ def _run(
     for each, operator in zip(level.stages, operators, strict=True):
         reported = _reported(each, operator, together=together)
         if of.plan.streaming:
-            joined = observed(each.of.plan, each.number, joined, each.of.counting.query, reported)
+            route = ROUTES[each.of.plan.stages[each.number].placement.route]
+            nodes = len(each.workers) if route.approximate else 0
+            joined = observed(each.of.plan, each.number, joined, each.of.counting.query, reported, nodes)
         elif of.meter is not None:
             joined = of.meter.watch(stage_part(each.number), joined, work_counts(reported))
     if of.plan.streaming:

@@ -7,7 +7,7 @@ import pytest
 from tests.state.test_silence import counts, report
 from wjoin.grammar.errors import WJoinWarning
 from wjoin.measured.reports import MicroBatchReport
-from wjoin.measured.visits import Visits, visits_of_a_row
+from wjoin.measured.visits import Visits, node_rows, visits_of_a_row, visits_words
 
 LOST = {"missing": 100_000, "missing_least": 50_000, "missing_most": 200_000}
 TOLD = {"visits": 30, "trials": 4, "summary_bytes": 800, "matches": 900, **LOST}
@@ -22,6 +22,14 @@ def test_progress_tells_visits_and_what_is_lost() -> None:
     assert (progress.visits, progress.trials, progress.summary_bytes) == (30, 4, 800)
     assert progress.results_lost == pytest.approx((0.1, 0.05, 0.2))
     assert visits_of_a_row(progress) == 1.5
+
+
+def test_visits_are_told_by_node() -> None:
+    of_nodes = {"homed@0": 10, "visits@0": 5, "summary_bytes@0": 40, "homed@10": 10, "visits@10": 25}
+    progress = micro_batch(0, **TOLD, **of_nodes).progress
+    assert progress.rows_by_node == {"1": 10, "11": 10}
+    assert visits_words(progress).startswith("1.5 visits a row (0.5 to 2.5 by node), 40 bytes")
+    assert list(node_rows(progress)) == [("1", "10", "0.5", "4"), ("11", "10", "2.5", "0")]
 
 
 def test_nothing_is_known_before_the_sample_has_results() -> None:

@@ -15,7 +15,7 @@ from wjoin.measured.layers import layer_lines
 from wjoin.measured.over_tables import measured_tables
 from wjoin.measured.points import Hour
 from wjoin.measured.shed_rows import shed_words
-from wjoin.measured.visits import visits_words
+from wjoin.measured.visits import NODE_HEAD, node_rows, visits_words
 from wjoin.planner.explain.cost import aligned
 from wjoin.planner.planning import PlannedSelect
 
@@ -44,8 +44,9 @@ def measured_text(frame: DataFrame, planned: Sequence[PlannedSelect], meters: Se
         late += f"\n  {shed_words(total)}"
     if total.visits:
         late += f"\n  {visits_words(total)}"
+    nodes = [NODE_HEAD, *node_rows(total)] if total.rows_by_node else []
     layers = layer_lines(total.parts, total.layers, total.batches)
-    return "\n".join([head, *aligned(lines), late, *aligned(layers)])
+    return "\n".join([head, *aligned(lines), late, *aligned(nodes), *aligned(layers)])
 
 
 def _run(frame: DataFrame) -> Hour:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from wjoin.executor.report import NOTHING_FIRST, NOTHING_SEEN
-from wjoin.executor.spark.observe import COUNTS, PREFIX
+from wjoin.executor.spark.observe import BY_NODE, COUNTS, PREFIX
 from wjoin.measured.layers import LAYERS
 from wjoin.planner.cost.shed_share import ExpectedResults, estimated
 from wjoin.planner.plan.ahead import GREATEST_NUMBER
@@ -44,6 +44,8 @@ _OF_RESULTS = ("matches", "squares", "missing", "missing_least", "missing_most")
 
 _VISITS = ("visits", "trials", "summary_bytes")
 
+_OF_NODES = dict(zip(BY_NODE, ("rows_by_node", "visits_by_node", "summary_bytes_by_node"), strict=True))
+
 _GREATEST = frozenset({"seen", "delay", "furthest", *_SHED})
 
 _LEAST = frozenset({"kept_from", "oldest"})
@@ -64,7 +66,9 @@ class Done:
     none had been, the W-joins would have had ``results_expected``, between ``results_least`` and
     ``results_most``, but for ``results_unknown`` micro-batches in which all may have been shed.
     In an approximate join the same are lost because rows do not visit all nodes: ``visits`` are those that
-    they make, ``trials`` of them to measure only, ``summary_bytes`` what nodes have told of their windows.
+    they make, ``trials`` of them to measure only, ``summary_bytes`` what nodes have told of their windows;
+    and by the number of the node, from 1, ``rows_by_node`` that live there (partial results, too),
+    ``visits_by_node`` that it has had, and ``summary_bytes_by_node`` that it has told.
     ``dropped_by_spark``: rows that Spark's own operators have
     dropped as older than their watermark. ``source_rows``: rows that Spark counts at its sources, also of a
     query without W-joins. ``comparisons`` of a combination with a row, in all stages; ``matches`` are the
@@ -96,6 +100,9 @@ class Done:
     visits: int = 0
     trials: int = 0
     summary_bytes: int = 0
+    rows_by_node: Counts = field(default_factory=dict)
+    visits_by_node: Counts = field(default_factory=dict)
+    summary_bytes_by_node: Counts = field(default_factory=dict)
     dropped_by_spark: int = 0
     source_rows: int = 0
     comparisons: int = 0
@@ -233,6 +240,7 @@ def read(progress: Any) -> Progress:
     joins: set[int] = set()
     of_joins: dict[int, dict[str, int]] = {}
     visits: list[dict[str, int]] = []
+    by_node: dict[str, Counter[str]] = {name: Counter() for name in BY_NODE}
     layers: Counter[str] = Counter()
     for query, stage, values in observations(body):
         joins.add(query)
@@ -247,6 +255,9 @@ def read(progress: Any) -> Progress:
             if stage == matches[query][0]:
                 of_join |= {name: max(0, values.get(name) or 0) for name in _OF_RESULTS}
         for name, value in values.items():
+            of_nodes, _, node = name.partition("@")
+            if node and of_nodes in by_node:
+                by_node[of_nodes][str(int(node) + 1)] += value or 0
             counter = name.partition(":")[0]
             layers[counter] += value or 0
             if counter in _SHED and value is not None:
@@ -302,6 +313,7 @@ def read(progress: Any) -> Progress:
         results_most=sum(each.most or 0.0 for each in found),
         results_unknown=int(any(each.most is None for each in found)),
         **{name: sum(each.get(name, 0) for each in visits) for name in _VISITS},
+        **{field: dict(by_node[name]) for name, field in _OF_NODES.items()},
         utilization=max((each.get("utilization", 0) for each in of_joins.values()), default=0) / _MILLION,
         groups=sum(each["numRowsTotal"] for each in own if each["operatorName"] in _AGGREGATES),
         watermark=_watermark(body),

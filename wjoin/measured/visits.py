@@ -1,5 +1,7 @@
 """Tells of approximate joins: the visits of their rows, and how many of the results are lost by that."""
 
+from collections.abc import Iterator
+
 from wjoin.grammar.errors import WJoinWarning
 from wjoin.measured.points import Point
 from wjoin.measured.progress import Done
@@ -31,8 +33,29 @@ def visits_words(done: Done) -> str:
     '1.5 visits a row, 8 bytes of summaries a row, about 40.0 % of the results lost, 25.0 to 50.0 %'
     """
     told = done.summary_bytes / max(1, sum(done.rows_in.values()))
-    visits = f"{visits_of_a_row(done):.2g} visits a row, {told:.2g} bytes of summaries a row"
+    visits = f"{visits_of_a_row(done):.2g} visits a row{_spread(done)}, {told:.2g} bytes of summaries a row"
     return f"{visits}, {lost_words(done)}"
+
+
+NODE_HEAD = ("node", "rows that live there", "visits for each", "bytes of summaries for each")
+
+
+def node_rows(done: Done) -> Iterator[tuple[str, ...]]:
+    """Yield what is told of each node, as ``NODE_HEAD`` says.
+
+    >>> list(node_rows(Done(rows_by_node={"1": 40}, visits_by_node={"1": 50})))
+    [('1', '40', '1.2', '0')]
+    """
+    for node, rows in sorted(done.rows_by_node.items(), key=lambda each: int(each[0])):
+        of = (done.visits_by_node.get(node, 0), done.summary_bytes_by_node.get(node, 0))
+        yield (node, f"{rows:,}", *(f"{each / max(1, rows):.2g}" for each in of))
+
+
+def _spread(done: Done) -> str:
+    """Return how the visits differ from node to node."""
+    visits = [done.visits_by_node.get(node, 0) / max(1, rows) for node, rows in done.rows_by_node.items()]
+    least, most = (f"{each:.2g}" for each in (min(visits, default=0), max(visits, default=0)))
+    return "" if least == most else f" ({least} to {most} by node)"
 
 
 class Visits:
@@ -67,5 +90,6 @@ class Visits:
 
 _ADDED = (
     *("rows_in", "visits", "trials", "summary_bytes"),
+    *("rows_by_node", "visits_by_node", "summary_bytes_by_node"),
     *("matches", "results_expected", "results_least", "results_most", "results_unknown"),
 )

@@ -182,6 +182,8 @@ async function query(told) {
   rows(at("streams"), told.streams);
   show(at("state-by-stream-part"), told.state_by_stream.rows.length > 0);
   rows(at("state-by-stream"), told.state_by_stream);
+  show(at("nodes-part"), told.nodes.rows.length > 0);
+  rows(at("nodes"), told.nodes);
   show(at("compared-part"), told.compared.rows.length > 0);
   rows(at("compared"), told.compared, told.compared.far);
   setText(at("statement"), told.statement || "");

@@ -6,7 +6,7 @@ from typing import Any
 from wjoin.grammar.plurals import counted
 from wjoin.measured.kept_streams import kept_streams, longer_windows
 from wjoin.measured.progress import behind, time_text
-from wjoin.measured.visits import visits_of_a_row
+from wjoin.measured.visits import NODE_HEAD, node_rows, visits_of_a_row
 from wjoin.planner.explain.kept_state import kept_words
 from wjoin.planner.figures import figure, seconds, size
 from wjoin.web.charts import history, rows_of
@@ -53,6 +53,7 @@ def detail(at: QueryState, since: float | None, width: float | None) -> dict[str
         "tiles": [list(each) for each in _tiles(at)],
         "streams": {"head": _STREAM_HEAD, "rows": [_stream_row(at, name) for name in total.rows_in]},
         "state_by_stream": {"head": _STATE_HEAD, "rows": list(_state_rows(at))},
+        "nodes": {"head": list(NODE_HEAD), "rows": [list(each) for each in node_rows(total)]},
         "compared": {
             "head": ["", "estimated", "actual", "actual / estimated"],
             "rows": [[*each.texts, factor_text(each)] for each in comparisons],
@@ -90,6 +91,7 @@ _NUMBERS = (
     *("late", "null_times", "ahead", "dropped_by_spark", "state_rows", "state_bytes", "kept_bytes"),
     "spark_state_rows",
     *("spark_state_bytes", "watermarks", "seen", "visits", "trials", "summary_bytes"),
+    *("rows_by_node", "visits_by_node", "summary_bytes_by_node"),
 )
 
 
