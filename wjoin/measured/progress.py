@@ -44,8 +44,6 @@ _OF_RESULTS = ("matches", "squares", "missing", "missing_least", "missing_most")
 
 _VISITS = ("visits", "trials", "summary_bytes")
 
-_OF_NODES = dict(zip(BY_NODE, ("rows_by_node", "visits_by_node", "summary_bytes_by_node"), strict=True))
-
 _GREATEST = frozenset({"seen", "delay", "furthest", *_SHED})
 
 _LEAST = frozenset({"kept_from", "oldest"})
@@ -313,7 +311,9 @@ def read(progress: Any) -> Progress:
         results_most=sum(each.most or 0.0 for each in found),
         results_unknown=int(any(each.most is None for each in found)),
         **{name: sum(each.get(name, 0) for each in visits) for name in _VISITS},
-        **{field: dict(by_node[name]) for name, field in _OF_NODES.items()},
+        rows_by_node=dict(by_node["homed"]),
+        visits_by_node=dict(by_node["visits"]),
+        summary_bytes_by_node=dict(by_node["summary_bytes"]),
         utilization=max((each.get("utilization", 0) for each in of_joins.values()), default=0) / _MILLION,
         groups=sum(each["numRowsTotal"] for each in own if each["operatorName"] in _AGGREGATES),
         watermark=_watermark(body),
