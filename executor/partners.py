@@ -17,18 +17,11 @@ from wjoin.executor.new_rows import NewRows
 from wjoin.executor.spool import Spool
 from wjoin.executor.state.kept_rows import Keeper
 from wjoin.executor.state.manifest import Manifest
-from wjoin.executor.state.marks import marks_of, with_marks
+from wjoin.executor.state.marks import marks_of, preserved_inputs, with_marks
 from wjoin.executor.state.slices import Change, Slice, SliceWriter, read_slice, still_live
 from wjoin.executor.waits import Alone, Load, Waits
 from wjoin.parts.kernels.runs import BoolArray, Int64Array, RunShape, SortedRun
-from wjoin.planner.plan.stage_kinds import Join, Stage
-
-
-def preserved_inputs(stage: Stage) -> tuple[int, ...]:
-    """Return the numbers of the inputs whose rows have marks."""
-    if not isinstance(stage, Join) or stage.nearest is not None:
-        return ()
-    return tuple(n for n in range(len(stage.inputs)) if n in stage.kind.preserved)
+from wjoin.planner.plan.stage_kinds import Join
 
 
 @dataclass

@@ -21,9 +21,9 @@ from dataclasses import replace
 
 from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.counts import Counts
-from wjoin.executor.partners import preserved_inputs
 from wjoin.executor.state.kept_rows import watermark
 from wjoin.executor.state.manifest import Manifest
+from wjoin.executor.state.marks import preserved_inputs
 from wjoin.executor.state.writing import Writing
 from wjoin.grammar.join_kinds import JoinKind
 from wjoin.planner.plan.ahead import greatest_time

@@ -23,12 +23,13 @@ from wjoin.executor.lacking import Lacking
 from wjoin.executor.made import Made, Maker
 from wjoin.executor.multiway import MultiwayJoin
 from wjoin.executor.new_rows import Entrance, NewRows
-from wjoin.executor.partners import KeptPartners, Partners, preserved_inputs
+from wjoin.executor.partners import KeptPartners, Partners
 from wjoin.executor.report import NOTHING_SEEN, Report
 from wjoin.executor.silence import count_silent, progressed
 from wjoin.executor.spool import Spool
 from wjoin.executor.state.kept_rows import Keeper, least_times, live, settled
 from wjoin.executor.state.manifest import Elsewhere, Manifest
+from wjoin.executor.state.marks import preserved_inputs
 from wjoin.executor.state.slices import Slice, SliceStore, SliceWriter, maintain, read_slice, still_live
 from wjoin.executor.state.writing import Writing
 from wjoin.executor.stretches import STRETCH_BYTES, stretches

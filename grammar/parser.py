@@ -9,7 +9,7 @@ from wjoin.grammar.nesting import QUERY_WORDS, Code, pair, refuse_unclosed
 from wjoin.grammar.select_blocks import find_blocks
 from wjoin.grammar.slips import explain
 from wjoin.grammar.spans import Span
-from wjoin.grammar.tokens import HALF_PAIR, Token, identifier, is_name, scan
+from wjoin.grammar.tokens import HALF_PAIR, Kind, Token, identifier, is_name, scan, string_value
 
 _BETWEEN_CREATE = frozenset("OR REPLACE TEMP TEMPORARY GLOBAL LOCAL IF NOT EXISTS".split())
 _EXPLAIN_MODES = frozenset({"FORMATTED", "COST", "ANALYZE", "MATCH"})
@@ -154,6 +154,8 @@ def _statement(code: Code) -> statement_kinds.Statement:
         return _statement_set(code, 0)
     if words[:3] == ["ALTER", "STATEMENT", "SET"]:
         return _alter_set(code)
+    if reads := _state_reads(code):
+        return _state_select(code, reads)
     inserts = _inserts(code)
     if _is_one_into(code, inserts):
         return _insert(code, inserts[0])
@@ -184,6 +186,35 @@ def _statement(code: Code) -> statement_kinds.Statement:
             help="write INSERT INTO target SELECT …, one statement for each target",
         )
     return statement_kinds.Query(blocks, span=_whole(code))
+
+
+def _state_reads(code: Code) -> tuple[statement_kinds.StateRead, ...]:
+    """Return what a statement reads of the state of queries."""
+    tokens, found = code.tokens, list[statement_kinds.StateRead]()
+    for place in range(1, len(tokens) - 3):
+        of, what = tokens[place + 2], tokens[place + 3]
+        if [each.word for each in tokens[place : place + 2]] != ["STATE", "OF"]:
+            continue
+        if tokens[place - 1].word not in ("FROM", "JOIN") and tokens[place - 1].text != ",":
+            continue
+        span = code.span(place, place + 4)
+        if of.word == "QUERY" and is_name(what):
+            found.append(statement_kinds.StateRead(identifier(what), span=span))
+        elif of.word == "QUERY" and what.kind is Kind.STRING:
+            folder = string_value(what.text, what.span)
+            found.append(statement_kinds.StateRead(checkpoint=folder, span=span))
+    return tuple(found)
+
+
+def _state_select(code: Code, reads: tuple[statement_kinds.StateRead, ...]) -> statement_kinds.Statement:
+    if code.first_word(0) in QUERY_WORDS and not find_blocks(code):
+        return statement_kinds.StateSelect(reads, span=_whole(code))
+    raise WJoinError(
+        "WJ106",
+        "the state of a query is read by a SELECT without a window join only",
+        span=reads[0].span,
+        help="write SELECT … FROM STATE OF QUERY name; of its rows, Python makes a view",
+    )
 
 
 def _kept_as_text(words: list[str]) -> str:

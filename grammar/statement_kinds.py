@@ -44,6 +44,21 @@ class SparkStatement(Statement):
 
 
 @dataclass(frozen=True)
+class StateRead(Node):
+    """``STATE OF QUERY name``, or ``STATE OF QUERY 'checkpoint'``, in a FROM; of the two one is None."""
+
+    query: Identifier | None = None
+    checkpoint: str | None = None
+
+
+@dataclass(frozen=True)
+class StateSelect(Statement):
+    """A SELECT of Spark's that reads the state of queries; in text order."""
+
+    reads: tuple[StateRead, ...]
+
+
+@dataclass(frozen=True)
 class ExecuteImmediate(Statement):
     """``EXECUTE IMMEDIATE text [INTO …] [USING …]``; ``bound`` where one of the clauses is written.
 

@@ -41,6 +41,7 @@ from wjoin.grammar.statement_kinds import (
     SparkStatement,
     Statement,
     StatementSet,
+    StateSelect,
     StopQuery,
 )
 from wjoin.grammar.tokens import first_word
@@ -64,7 +65,7 @@ WORK = "wjoin-work"
 THREADS = 16
 """How many statements are planned at once."""
 
-_ABOUT_QUERIES = (ShowQueries, DescribeQuery, StopQuery)
+_ABOUT_QUERIES = (ShowQueries, DescribeQuery, StopQuery, StateSelect)
 
 _CHANGES = (CreateStream, CreateSink, CreateView, DropStream, DropSink)
 """Statements that answer no rows, and may not be run twice."""

@@ -25,6 +25,7 @@ from wjoin.grammar.statement_kinds import (
     SparkStatement,
     Statement,
     StatementSet,
+    StateSelect,
 )
 
 if TYPE_CHECKING:
@@ -249,6 +250,8 @@ def _is_explained(statement: Statement) -> bool:
 
 def _reads_only(text: str, statement: Statement) -> bool:
     words = statement.span.of(text).split(None, 1)
+    if isinstance(statement, StateSelect):
+        return True
     return isinstance(statement, SparkStatement) and words[0].upper() in ("SELECT", "WITH", "EXPLAIN")
 
 

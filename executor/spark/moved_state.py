@@ -17,7 +17,6 @@ from pyspark.sql.streaming.stateful_processor import MapState
 
 from wjoin.executor import counted
 from wjoin.executor.blocks import decode_block, decompressed
-from wjoin.executor.partners import preserved_inputs
 from wjoin.executor.routing import Router
 from wjoin.executor.sites.ranges import HeldRows
 from wjoin.executor.spark import messages
@@ -31,7 +30,7 @@ from wjoin.executor.spark.warm import served
 from wjoin.executor.spool import Spool, local_folder
 from wjoin.executor.state.identity import fingerprint
 from wjoin.executor.state.manifest import Manifest, decode_manifest, written_manifest
-from wjoin.executor.state.marks import MATCHED
+from wjoin.executor.state.marks import MATCHED, preserved_inputs
 from wjoin.executor.state.moving import StageMove, moved_rows
 from wjoin.executor.state.slices import Slice, piece_names
 from wjoin.executor.state.worker_files import WorkerFiles, worker_folder
@@ -54,7 +53,7 @@ def stored_manifests(spark: SparkSession, folder: str, operator: int) -> list[Ma
 
     Raises what Spark raises, and WJoinError WJ701.
     """
-    rows = _entries(spark, folder, operator).filter(F.col("name") == MANIFEST).collect()
+    rows = state_entries(spark, folder, operator).filter(F.col("name") == MANIFEST).collect()
     return [written_manifest(bytes(row.data)) for row in rows]
 
 
@@ -77,7 +76,7 @@ def greatest(told: Iterable[Mapping[int, int]]) -> dict[int, int]:
 
 def send_rows(spark: SparkSession, folder: str, operator: int, move: StageMove, to: str) -> None:
     """Write the rows that an operator of a checkpoint keeps as blocks for the new workers, into a folder."""
-    entries = _entries(spark, folder, operator)
+    entries = state_entries(spark, folder, operator)
     entries.mapInArrow(_Moving.of(move).entries, MESSAGES).write.mode("append").parquet(to)
 
 
@@ -149,9 +148,11 @@ def write_files(
     rows.mapInArrow(Operators((operator,)).stream, MESSAGES).write.format("noop").mode("append").save()
 
 
-def _entries(spark: SparkSession, folder: str, operator: int) -> DataFrame:
-    """Return the entries of state of an operator, after the last committed micro-batch."""
+def state_entries(spark: SparkSession, folder: str, operator: int, batch: int | None = None) -> DataFrame:
+    """Return the entries of state of an operator, after a micro-batch: without one, the last committed."""
     reader = spark.read.format("statestore").option("operatorId", operator).option("stateVarName", "state")
+    if batch is not None:
+        reader = reader.option("batchId", batch)
     return reader.load(folder).select(
         F.col("key.worker").alias("worker"),
         F.col("user_map_key.name").alias("name"),
@@ -194,13 +195,7 @@ class _Moving:
     def entries(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Bring what is in entries of Spark's state."""
         spool = Spool(local_folder())
-        states: dict[int, _Entries] = {}
-        for batch in batches:
-            for place in range(batch.num_rows):
-                entry = batch.slice(place, 1)
-                worker, name = (entry.column(each)[0].as_py() for each in ("worker", "name"))
-                # The manifest, which tells what the others are, may come last.
-                states.setdefault(worker, _Entries()).put(name, spool.put(entry.select(["data"])))
+        states = Entries.of_workers(batches, spool)
         for worker, state in states.items():
             yield from self._sent(worker, state.data(MANIFEST), state.slice)
         spool.close()
@@ -238,10 +233,22 @@ class _Moving:
 
 
 @dataclass(frozen=True)
-class _Entries:
+class Entries:
     """The entries of one worker's state, mapped from disk."""
 
     found: dict[str, pa.RecordBatch] = field(default_factory=dict)
+
+    @classmethod
+    def of_workers(cls, batches: Iterable[pa.RecordBatch], spool: Spool) -> "dict[int, Entries]":
+        """Return the entries of all workers of a partition, by worker."""
+        states: dict[int, Entries] = {}
+        for batch in batches:
+            for place in range(batch.num_rows):
+                entry = batch.slice(place, 1)
+                worker, name = (entry.column(each)[0].as_py() for each in ("worker", "name"))
+                # The manifest, which tells what the others are, may come last.
+                states.setdefault(worker, cls()).put(name, spool.put(entry.select(["data"])))
+        return states
 
     def put(self, name: str, entry: pa.RecordBatch) -> None:
         """Take an entry: a batch of one row."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wjoin.executor.routing import worker_count
+from wjoin.executor.state.kept_columns import kept_join
 from wjoin.grammar.canonical import canonical
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.join_kinds import JoinKind
@@ -180,6 +181,7 @@ def identity(plans: Sequence[PhysicalPlan], partitions: int, whole: Whole) -> di
                 ],
                 "aliases": [scan.alias for scan in plan.streams],
                 "words": list(_words(plan)),
+                "kept": plain(kept_join(plan)) if plan.method is Method.MULTIWAY else None,
             }
             for plan in plans
         ],

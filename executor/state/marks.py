@@ -4,9 +4,17 @@ import numpy as np
 import pyarrow as pa
 
 from wjoin.parts.kernels.runs import BoolArray, RunShape, SortedRun
+from wjoin.planner.plan.stage_kinds import Join, Stage
 
 MATCHED = "matched"
 """The column of a run that has the marks of its rows; it is kept beside them, as a value of its own."""
+
+
+def preserved_inputs(stage: Stage) -> tuple[int, ...]:
+    """Return the numbers of the inputs whose rows have marks."""
+    if not isinstance(stage, Join) or stage.nearest is not None:
+        return ()
+    return tuple(n for n in range(len(stage.inputs)) if n in stage.kind.preserved)
 
 
 def with_marks(run: SortedRun, shape: RunShape, marks: BoolArray) -> SortedRun:

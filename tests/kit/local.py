@@ -124,6 +124,12 @@ class LocalWorkers:
             logic = StageLogic(plan, number, stretch, predicates or {}, absent=self._absent)
             self._stages.append([_Worker(logic, fresh) for _ in range(count)])
 
+    def states(self) -> Iterator[tuple[int, int, Manifest, MemoryStore]]:
+        """Yield the state of each worker, with the number of its stage and its own."""
+        for number, stage in enumerate(self._stages):
+            for place, worker in enumerate(stage):
+                yield number, place, worker.manifest, worker.store
+
     def change(self, plan: PhysicalPlan) -> None:
         """Go on with the same plan with other kernels, as after a restart."""
         for stage in self._stages:

@@ -79,6 +79,7 @@ OTHERS: dict[type, str] = {
     statement_kinds.StatementSet: f"EXECUTE {_SET}",
     statement_kinds.ExplainSet: f"EXPLAIN {_SET}",
     statement_kinds.ExplainDelay: "EXPLAIN DELAY s",
+    statement_kinds.StateSelect: "SELECT * FROM a JOIN STATE OF QUERY q ON true",
     statement_kinds.AlterSet: "ALTER STATEMENT SET s ADD INSERT INTO t SELECT 1 FROM a, b WINDOW = 5 SECONDS",
 }
 """Kinds of statements that no rule of the grammar declares."""

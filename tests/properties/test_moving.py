@@ -24,10 +24,9 @@ from tests.tiers import examples, tiers
 from wjoin.executor import counted
 from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.counts import Counts
-from wjoin.executor.partners import preserved_inputs
 from wjoin.executor.state import moving
 from wjoin.executor.state.manifest import Manifest
-from wjoin.executor.state.marks import MATCHED
+from wjoin.executor.state.marks import MATCHED, preserved_inputs
 from wjoin.executor.state.moving import StageMove, moved_rows
 from wjoin.executor.stretches import STRETCH_BYTES
 from wjoin.parts.routes.registry import ROUTES as REGISTERED

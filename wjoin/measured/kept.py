@@ -265,6 +265,11 @@ class Kept:
             return 0, None
 
     @property
+    def joins(self) -> Sequence[Mapping[str, Any]]:
+        """What the checkpoint says of its joins (``state.identity``); empty where it is not known."""
+        return [] if self._identity is None else list(self._identity.get("joins", []))
+
+    @property
     def meaning(self) -> Mapping[str, Any]:
         """What the parts mean of the statements that began the checkpoint; empty where it is not known."""
         return {} if self._identity is None else dict(self._identity.get("meaning", {}))

@@ -16,6 +16,7 @@ from wjoin.grammar.statement_kinds import (
     SparkStatement,
     Statement,
     StatementSet,
+    StateSelect,
 )
 from wjoin.grammar.tokens import first_word, scan
 from wjoin.joins.rewrite import rewrite
@@ -50,7 +51,7 @@ def _found(asked: Asked, statement: Statement, checkpoint: str | None) -> str:
             return _set(asked, statement.body, checkpoint)
         case Explain():
             return _query(asked, statement.body)
-        case AlterSet() | AnalyzeStream() | ExecuteImmediate() | ExplainDelay():
+        case AlterSet() | AnalyzeStream() | ExecuteImmediate() | ExplainDelay() | StateSelect():
             return "not run"
         case SparkStatement():
             words = [token.word for token in scan(statement.span.of(asked.text))[:4]]

@@ -20,6 +20,7 @@ from wjoin.statements.explain import explain
 from wjoin.statements.queries import describe_query, show_queries, stop_query
 from wjoin.statements.sinks import create_sink, describe_sink, drop_sink, show_create, show_sinks
 from wjoin.statements.spark import pass_through, send
+from wjoin.statements.state import select_state
 from wjoin.statements.statement_sets import execute_set, run_insert
 from wjoin.statements.statistics import alter_stream, analyze_stream
 from wjoin.statements.streaming_rows import refuse_actions
@@ -101,6 +102,7 @@ HANDLERS: dict[type[Statement], Callable[[Asked, Any], DataFrame | None]] = {
     statement_kinds.StatementSet: _statement_set,
     statement_kinds.AlterSet: _alter_set,
     statement_kinds.SparkStatement: send,
+    statement_kinds.StateSelect: select_state,
     statement_kinds.ExecuteImmediate: _execute_immediate,
     statement_kinds.CreateView: _create_view,
     statement_kinds.Explain: _explain,

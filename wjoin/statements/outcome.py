@@ -15,6 +15,7 @@ from wjoin.grammar.statement_kinds import (
     Query,
     Statement,
     StatementSet,
+    StateSelect,
 )
 from wjoin.grammar.tokens import first_word
 from wjoin.joins.planned_joins import Joins
@@ -25,6 +26,7 @@ from wjoin.statements.alter_set import alter_set
 from wjoin.statements.dispatch import execute
 from wjoin.statements.explain import explain
 from wjoin.statements.explanation import Explanation
+from wjoin.statements.state import select_state
 from wjoin.statements.statement_sets import execute_set, run_insert
 
 
@@ -67,6 +69,8 @@ def outcome(
                 return explain(asked, statement)
             case Query():
                 return Selected(*joined_rows(asked, statement))
+            case StateSelect():
+                return Selected(select_state(asked, statement, checkpoint))
         frame = execute(asked, statement)
         if frame.columns == ["plan"] and first_word(statement.written(asked.text)) == "EXPLAIN":
             return Explanation("\n".join(row[0] for row in frame.collect()))
