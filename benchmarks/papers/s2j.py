@@ -5,16 +5,14 @@ comparisons, results and bytes of blocks, becomes time by the constants of the c
 wjoin gives the same figures on every machine. It fails where two ways of a join differ in their results.
 """
 
-import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from report import draw, fill_in
 from s2j_case import case, keys
 from s2j_efficiency import efficiency
 from s2j_messages import batches, blocks, false_shedding
-from s2j_parts import Part, claims_table
+from s2j_parts import Part, run_parts
 from s2j_sharing import bands, kinds, shuffled, tasks
 from service import DisagreementError
 
@@ -36,24 +34,11 @@ PARTS: Mapping[str, Callable[..., Part]] = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what the command line asks for; 1 where two ways of one join differ in their results."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true", help="few points; printed only")
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
-    chosen = parser.parse_args(arguments)
-    for name in chosen.parts:
-        try:
-            part = PARTS[name](quick=chosen.quick)
-        except DisagreementError as error:
-            print(f"DIFFERENT RESULTS: {error}", file=sys.stderr)
-            return 1
-        found = [*part.tables, claims_table(name, part.claims)]
-        print("\n\n".join(each.text() for each in found) + "\n", flush=True)
-        if not chosen.quick:
-            if part.panels:
-                draw(part.panels, DOCUMENT.parent / f"s2j-{name}.svg")
-            fill_in(DOCUMENT, found)
+    try:
+        run_parts(__doc__, DOCUMENT, PARTS, arguments)
+    except DisagreementError as error:
+        print(f"DIFFERENT RESULTS: {error}", file=sys.stderr)
+        return 1
     return 0
 
 

@@ -1,11 +1,13 @@
 """What each experiment on S2J gives, and the tables and plots of it."""
 
+import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
-from report import Curve, Panel, Table, Verdict, number
+from report import Curve, Panel, Table, Verdict, draw, fill_in, number
 
 
 @dataclass(frozen=True)
@@ -70,3 +72,26 @@ def claims_table(part: str, claims: Sequence[Judged]) -> Table:
     lines = [[each.where, each.text, each.verdict.words, each.verdict.evidence] for each in claims]
     head = ["in the paper", "claim", "", "measured"]
     return Table(f"{part}-claims", "Claims", head, lines, of_text=True)
+
+
+def run_parts(
+    description: str | None,
+    document: Path,
+    parts: Mapping[str, Callable[..., Part]],
+    arguments: Sequence[str] | None,
+) -> None:
+    """Run the parts that a command line asks for, all without one; print and fill in what they give."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="few points; printed only")
+    parser.add_argument("--parts", nargs="+", choices=parts, default=list(parts))
+    chosen = parser.parse_args(arguments)
+    for name in chosen.parts:
+        part = parts[name](quick=chosen.quick)
+        found = [*part.tables, claims_table(name, part.claims)]
+        print("\n\n".join(each.text() for each in found) + "\n", flush=True)
+        if not chosen.quick:
+            if part.panels:
+                draw(part.panels, document.with_name(f"{document.stem}-{name}.svg"))
+            fill_in(document, found)

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wjoin.parts.kernels.runs import Int64Array
-from wjoin.parts.routes.route import Route, Share, Slices, Visits, by_worker
+from wjoin.parts.routes.route import Codes, Route, RowSlices, Share, by_worker
 
 BUCKETS = 1024
 """Buckets of key codes. A number of 64 bits is too long for a statistic; its bucket is not."""
@@ -25,13 +25,7 @@ class HashRoute(Route):
         """Without a key there is nothing to hash."""
         return keyed
 
-    def shares(
-        self,
-        codes: Int64Array | None,
-        times: Int64Array,
-        workers: int,
-        slices: Slices | Visits | None,
-    ) -> Iterator[Share]:
+    def shares(self, codes: Codes, times: Int64Array, workers: int, slices: RowSlices) -> Iterator[Share]:
         """Yield for each worker the rows of its keys."""
         if codes is None:
             raise ValueError("the route hash needs key codes")

@@ -136,6 +136,13 @@ class Visits:
     begun: Role | None = Role.BOTH
 
 
+Codes = Int64Array | None
+"""Key codes (int64[n]), None where there is no key."""
+
+RowSlices = Slices | Visits | None
+"""The slices of rows where a route has such, or what they visit."""
+
+
 class Route(ABC):
     """Which worker stores a row, and which workers it visits; it has no state.
 
@@ -196,13 +203,7 @@ class Route(ABC):
         return partitions
 
     @abstractmethod
-    def shares(
-        self,
-        codes: Int64Array | None,
-        times: Int64Array,
-        workers: int,
-        slices: Slices | Visits | None,
-    ) -> Iterator[Share]:
+    def shares(self, codes: Codes, times: Int64Array, workers: int, slices: RowSlices) -> Iterator[Share]:
         """Yield who gets which rows, by their key codes (None without a key) and event times, both int64, and
         their slices where the route has such, or what they visit.
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from wjoin.parts.kernels.runs import Int64Array
-from wjoin.parts.routes.route import Route, Share, Slices, Visits
+from wjoin.parts.routes.route import Codes, Route, RowSlices, Share
 
 
 class SingleRoute(Route):
@@ -26,12 +26,6 @@ class SingleRoute(Route):
         """One, however many partitions there are."""
         return 1
 
-    def shares(
-        self,
-        codes: Int64Array | None,
-        times: Int64Array,
-        workers: int,
-        slices: Slices | Visits | None,
-    ) -> Iterator[Share]:
+    def shares(self, codes: Codes, times: Int64Array, workers: int, slices: RowSlices) -> Iterator[Share]:
         """Yield all rows for the one worker."""
         yield Share(0, None)

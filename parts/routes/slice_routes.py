@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from wjoin.parts.kernels.runs import Int64Array
 from wjoin.parts.routes.hash_route import bucket_numbers, worker_numbers
-from wjoin.parts.routes.route import Role, Route, Share, Slices, Visits, by_worker
+from wjoin.parts.routes.route import Codes, Role, Route, RowSlices, Share, Slices, by_worker
 
 _FEW_VISITS = 0.25
 """The share of the workers that a row visits, on average, up to which all visits are made into one list."""
@@ -22,13 +22,7 @@ class _Sliced(Route):
 
     slices = True
 
-    def shares(
-        self,
-        codes: Int64Array | None,
-        times: Int64Array,
-        workers: int,
-        slices: Slices | Visits | None,
-    ) -> Iterator[Share]:
+    def shares(self, codes: Codes, times: Int64Array, workers: int, slices: RowSlices) -> Iterator[Share]:
         """Yield the rows of a worker's slices, and those that can reach one of them.
 
         Workers are in as many groups as a row has copies, and each group has every slice on one of its
@@ -139,13 +133,7 @@ class SkewRoute(SliceRoute):
         """Only keys can be frequent."""
         return keyed and inputs == 2
 
-    def shares(
-        self,
-        codes: Int64Array | None,
-        times: Int64Array,
-        workers: int,
-        slices: Slices | Visits | None,
-    ) -> Iterator[Share]:
+    def shares(self, codes: Codes, times: Int64Array, workers: int, slices: RowSlices) -> Iterator[Share]:
         """Yield the rows of a worker's keys, and those of the most frequent key by their slices.
 
         Without codes all rows have the most frequent key.

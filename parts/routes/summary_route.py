@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from wjoin.parts.kernels.runs import Int64Array
-from wjoin.parts.routes.route import Role, Route, Share, Slices, Visits, by_worker
+from wjoin.parts.routes.route import Codes, Role, Route, RowSlices, Share, Visits, by_worker
 from wjoin.parts.summaries.summary import Summary
 
 
@@ -31,13 +31,7 @@ class SummaryRoute(Route):
         """Summaries are of keys."""
         return keyed and inputs == 2
 
-    def shares(
-        self,
-        codes: Int64Array | None,
-        times: Int64Array,
-        workers: int,
-        slices: Slices | Visits | None,
-    ) -> Iterator[Share]:
+    def shares(self, codes: Codes, times: Int64Array, workers: int, slices: RowSlices) -> Iterator[Share]:
         """Yield the rows that live at a node, and those that visit it."""
         if not isinstance(slices, Visits):
             raise ValueError("an approximate route needs to know what visits what")

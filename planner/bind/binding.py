@@ -28,6 +28,7 @@ from wjoin.planner.conditions.conjuncts import (
     Conjunct,
     Equality,
     Residual,
+    Surroundings,
     bind_conjunct,
     column_of,
     streams_of,
@@ -139,7 +140,8 @@ def bind(
         if condition.on not in asked:
             condition = about_absent(text, condition, absent, sources)
         scope = shown if condition.on is None else joined[condition.on]
-        bound = bind_conjunct(text, condition, scope, parameters, predicates, static, tree, clock)
+        around = Surroundings(scope, parameters, predicates, static, tree, clock)
+        bound = bind_conjunct(text, condition, around)
         conjuncts.append(_inside_exists(bound, sources) if bound.on in asked else bound)
         if not _is_window(conjuncts[-1], static, tree):
             refuse_undecided(tree, conjuncts[-1], condition.span, sources)

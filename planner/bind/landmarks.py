@@ -7,7 +7,7 @@ from wjoin.grammar.join_tree import JoinTree
 from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import Conjunct, WindowCondition
 from wjoin.grammar.window_terms import landmarks
-from wjoin.planner.conditions.conjuncts import Filter, bind_conjunct
+from wjoin.planner.conditions.conjuncts import Filter, Surroundings, bind_conjunct
 from wjoin.planner.text.scope import Scope
 from wjoin.udfs.predicate import Predicate
 
@@ -24,9 +24,9 @@ def bound_landmarks(
 
     Raises WJ224 for a condition that is not on that stream alone, and the errors of names.
     """
+    around = Surroundings(scope, parameters, predicates, (), tree)
     for each in landmarks(window) if window is not None else ():
-        written = Conjunct(each.place, None)
-        found = bind_conjunct(text, written, scope, parameters, predicates, (), tree)
+        found = bind_conjunct(text, Conjunct(each.place, None), around)
         own = (source.number for source in scope.sources if each.stream.matches(source.name))
         if not isinstance(found, Filter) or found.stream not in own:
             message = f"the condition of SINCE is not one on the columns of {each.stream.name} alone"

@@ -140,26 +140,30 @@ def streams_of(conjunct: Conjunct) -> set[int]:
             return {each.stream for each in columns}
 
 
-def bind_conjunct(
-    text: str,
-    written: syntax.Conjunct,
-    scope: Scope,
-    parameters: Mapping[str, object],
-    predicates: Mapping[str, Predicate],
-    static: Collection[int],
-    tree: JoinTree,
-    clock: EventClock | None = None,
-) -> Conjunct:
-    """Return what one conjunct is to the join; raises WJ201, WJ202, WJ203, WJ210 and WJ217.
+@dataclass(frozen=True)
+class Surroundings:
+    """What a condition is bound by: the names that it sees, parameters, predicates, and the joins around it.
 
-    ``static`` are the relations that come after the streams of ``tree``.
+    ``static`` are the relations that come after the streams of ``tree``. Where there is no ``clock``, nothing
+    is asked of event times.
     """
-    piece = read_condition(text, written.span)
+
+    scope: Scope
+    parameters: Mapping[str, object]
+    predicates: Mapping[str, Predicate]
+    static: Collection[int]
+    tree: JoinTree
+    clock: EventClock | None = None
+
+
+def bind_conjunct(text: str, written: syntax.Conjunct, around: Surroundings) -> Conjunct:
+    """Return what one conjunct is to the join; raises WJ201, WJ202, WJ203, WJ210 and WJ217."""
+    piece, scope, clock = read_condition(text, written.span), around.scope, around.clock
     if clock is not None:
         _refuse_streams(piece, scope, clock)
     references = [reference for name in piece.columns if (reference := column_of(scope, name)) is not None]
-    meaning = _meaning(text, piece, references, parameters)
-    found = _sorted(text, written, scope, parameters, predicates, static, tree, piece, references, meaning)
+    meaning = _meaning(text, piece, references, around.parameters)
+    found = _sorted(text, written, around, piece, references, meaning)
     said = None if isinstance(found, Filter) or clock is None else time_bounds(piece.tree, meaning, clock)
     if said is None:
         return found
@@ -194,20 +198,16 @@ def _refuse_streams(piece: AnalysedText, scope: Scope, clock: EventClock) -> Non
 def _sorted(
     text: str,
     written: syntax.Conjunct,
-    scope: Scope,
-    parameters: Mapping[str, object],
-    predicates: Mapping[str, Predicate],
-    static: Collection[int],
-    tree: JoinTree,
+    around: Surroundings,
     piece: AnalysedText,
     references: Sequence[Reference],
     meaning: Meaning,
 ) -> Conjunct:
     """Return a conjunct as one of the kinds."""
-    span = written.span
+    span, scope, predicates, tree = written.span, around.scope, around.predicates, around.tree
     edits = [reference.edit for reference in references if reference.edit is not None]
     edits += [Edit(call.span.start, call.span.end, MATCH_COLUMNS[call.what]) for call in piece.matches]
-    values = _literals(piece.parameters, parameters)
+    values = _literals(piece.parameters, around.parameters)
     columns = tuple(column for reference in references for column in reference.columns)
     streams = {each.stream for each in columns}
     written = _as_tested(written, streams, tree)
@@ -227,7 +227,7 @@ def _sorted(
     turned = [each.edit for each in references]
     joined = [reference.joined for reference in references if reference.joined is not None]
     shown = apply_edits(text, [*joined, *(each for each in edits if each not in turned)], span)
-    if apart and len(streams) > 1 and streams.isdisjoint(static):
+    if apart and len(streams) > 1 and streams.isdisjoint(around.static):
         call = read_call(piece.tree, meaning, predicates)
         if call is not None:
             return PredicateCall(shown, call, on=written.on)
