@@ -124,6 +124,32 @@ def test_windows_of_rows_count_the_rows_of_all_nodes(
                 each.manifest = written_manifest(each.manifest.encode())
 
 
+@pytest.mark.parametrize("route", ["digest", "bloom"])
+@settings(max_examples=examples(10), suppress_health_check=SLOW)
+@given(st.integers(1, 6), st.data())
+def test_nothing_is_lost_where_summaries_lose_nothing(route: str, workers: int, data: st.DataObject) -> None:
+    """Rows come one by one, so that all are known of before the next comes; digests send none in vain."""
+    exact, plan = data.draw(approximate_plans(route))
+    assume(len(plan.streams) == 2)
+    goal = Approximation(error=0.05, size=4096, rows=16)
+    plan = dataclasses.replace(plan, approximate=goal)
+    local = LocalWorkers(plan, workers, predicates=PREDICATES)
+    row = st.tuples(st.integers(0, 1), st.integers(0, 2), st.none() | st.integers(0, 3))
+    rows: list[list[Row]] = [[], []]
+    found: Counter[tuple[Row, ...]] = Counter()
+    with patch.object(nodes, "SAMPLE", 0.0), patch.object(nodes, "LEAST", 0.0):
+        for clock, (stream, key, value) in enumerate(data.draw(st.lists(row, max_size=12))):
+            one = key, clock, value
+            rows[stream].append(one)
+            counts = Counts()
+            made = local.run({stream: block(plan, stream, [one], scan_columns(plan, stream))}, counts)
+            found.update(each for result in made for each in combinations(plan, result))
+            there = {(each[2] or 0) % workers for each in rows[1 - stream] if each[0] == key}
+            if route == "digest" and clock:
+                assert counts.stage["visits"] <= len(there - {(value or 0) % workers})
+        assert found == expected(exact, rows)
+
+
 def run(
     plan: PhysicalPlan, workers: int, data: st.DataObject
 ) -> tuple[Counter[tuple[Row, ...]], list[list[Row]]]:
