@@ -356,6 +356,9 @@ class StageLogic:
         for number, (each, rules) in enumerate(zip(self.stage.inputs, writing.retentions, strict=True)):
             if join is not None and join.kind.alone and number in join.kind.preserved:
                 rules = tuple(rule for rule in rules if rule.ends)
+            if number in self.elsewhere:
+                # What rows that are not here say is not known.
+                rules = tuple(replace(rule, until=()) for rule in rules)
             shape = self.shapes[number].ordered(writing.orders[number])
             keepers.append(Keeper(shape, partial(live, rules, each, marks), settled(rules, marks)))
         return keepers

@@ -26,6 +26,7 @@ class InMemory:
 
     new: pa.RecordBatch
     old: list[pa.RecordBatch] = field(default_factory=list)
+    settled: int | None = None
 
     def late(self, manifest: Manifest, arrivals: Arrivals) -> int:
         return 0
@@ -44,6 +45,7 @@ class InMemory:
 
     def after(self, manifest: Manifest, arrivals: Arrivals, settled: int | None) -> Elsewhere:
         self.old.append(self.new)
+        self.settled = settled
         return ()
 
 
@@ -77,3 +79,17 @@ def test_rows_of_an_input_may_be_elsewhere_than_in_the_state() -> None:
     assert len(kept) > 500
     assert [bool(group) for group in state.slices] == [True, True]
     assert [bool(group) for group in without.slices] == [False, True]
+
+
+def test_rows_elsewhere_are_kept_up_to_the_limit_whatever_they_say_themselves() -> None:
+    sql = SQL.replace("WINDOW = 3 SECONDS", "DWINDOW (A, B) = A.e - A.ts AT MOST 3 SECONDS")
+    plan = plan_over(sql, [stream_of({"n": "bigint", "k": "bigint", "e": "timestamp"})] * 2).physical
+    source = InMemory(pa.RecordBatch.from_pydict({}))
+    logic = StageLogic(plan, 0, elsewhere={0: source})
+    rows = {name: np.full(2, 9 * SECOND) for name in ("ts", "n", "k")}
+    end = pa.array([0, 0], pa.timestamp("us"))
+    blocks = [block_of(plan, n, {**rows, "e": end}).select(logic.stage.inputs[n].columns) for n in range(2)]
+    source.new = blocks[0]
+    arrivals = Arrivals([[], [(Role.BOTH, blocks[1])]], dict.fromkeys(range(2), 9 * SECOND))
+    assert list(logic.stream(Manifest.fresh("", 1, 2), MemoryStore(), arrivals, Counts()))
+    assert source.settled == 6 * SECOND
