@@ -22,7 +22,7 @@ JOBS ?= 2
 # A file is run by one of them, and files begin in the order of tests/conftest.py.
 SIDE_BY_SIDE = -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup java kafka demo demo-kafka demo-sites test long thorough matrix matrix-ci unit spark faults bench bench-sites theta soak papers choices choices-tables choices-theta jar browser lint format types docs wheel site check lock clean
+.PHONY: help setup java kafka demo demo-kafka demo-sites test long thorough matrix matrix-ci unit spark faults bench bench-sites theta soak papers choices choices-tables choices-theta jar browser lint format types docs wheel screenshots site check lock clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -138,6 +138,9 @@ lock: ## write requirements.lock anew with the newest versions that fit pyprojec
 
 wheel: $(READY) ## build sdist and wheel, and try the wheel alone on every Python: ARGS="--pythons 3.12"
 	@$(FIND_JAVA) && $(BIN)/python scripts/wheel.py $(ARGS)
+
+screenshots: $(READY) browser ## take the pictures of EXPLAIN and of the live page in the docs
+	@$(FIND_JAVA) && PYTHONPATH=. $(BIN)/python scripts/screenshots.py
 
 site: $(READY) ## build the documentation as a site, build/site/index.html
 	@$(BIN)/python scripts/site.py build/site-source

@@ -119,7 +119,11 @@ def _environment() -> dict[str, str]:
 def main() -> int:
     """Build, check and try; return 1 where no Python was found."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pythons", default=",".join(PYTHONS), help="versions to try; those found are tried")
+    parser.add_argument(
+        "--pythons",
+        default=",".join(PYTHONS),
+        help="versions to try, of those found; this: the one that runs this script",
+    )
     parser.add_argument("--no-demo", action="store_true", help="run README's first query alone")
     parser.add_argument("--repository", help="address of the public repository, for the links of README")
     parser.add_argument("--try-only", type=Path, metavar="WHEEL", help="try a wheel on this Python alone")
@@ -131,7 +135,10 @@ def main() -> int:
 
     wheel = build(ROOT / "dist", given.repository)
     print(f"{wheel} ({wheel.stat().st_size / 1e6:.1f} MB): built and checked", flush=True)
-    found = {version: find_python(version) for version in given.pythons.split(",")}
+    found = {
+        version: sys.executable if version == "this" else find_python(version)
+        for version in given.pythons.split(",")
+    }
     for version, interpreter in found.items():
         if interpreter is None:
             print(f"Python {version}: not tried, this machine has none", flush=True)

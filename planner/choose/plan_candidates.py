@@ -175,11 +175,12 @@ def _reason(each: Candidate, best: Candidate) -> str:
             return "loses more"
         return f"{figure(sent / least)} times the bytes" if sent > least else "costs more"
     ratio = each.estimated.cost.seconds / best.estimated.cost.seconds
+    gain = f"less than {WORTH_A_CHANGE:.0%} cheaper" if ratio < 1 else "no cheaper"
     if ratio <= 1 + WORTH_A_CHANGE and _keeps_less(best, each):
         more = figure(_state_bytes(each) / _state_bytes(best))
-        return f"less than {WORTH_A_CHANGE:.0%} cheaper, with {more} times the state"
+        return f"{gain}, with {more} times the state"
     if ratio <= 1 / (1 - WORTH_A_CHANGE):
-        return f"less than {WORTH_A_CHANGE:.0%} cheaper, and more complex"
+        return f"{gain}, and more complex"
     return f"{figure(ratio)} times the cost"
 
 
