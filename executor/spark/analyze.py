@@ -1,21 +1,16 @@
 """ANALYZE STREAM: what the rows of a source look like, by sketches, one pass."""
 
+import importlib
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from datasketches import (
-    frequent_items_error_type,
-    frequent_strings_sketch,
-    hll_sketch,
-    hll_union,
-    tgt_hll_type,
-)
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -23,6 +18,7 @@ from wjoin.executor.arrival_order import ReadPart, ReadParts, disorder
 from wjoin.executor.spark.arrival import MAJOR, NAME, START, order_of
 from wjoin.executor.spark.once import collect_once
 from wjoin.executor.spark.scans import key_code
+from wjoin.grammar.errors import WJoinError
 from wjoin.parts.kernels.runs import int64_view, integers
 from wjoin.parts.routes.hash_route import bucket_numbers
 from wjoin.planner.bind.event_time import time_kind
@@ -76,7 +72,9 @@ def analyze(
     """Read what a DataFrame holds, or ``sample`` rows of it; a stream until it has read all that is there.
 
     The values of ``columns`` are counted; of ``measures``, columns of fractions, only their range is told.
+    Raises WJoinError WJ606 where the package of the sketches is not installed.
     """
+    _library()
     order = order_of(frame) if sample is None and event_time is not None else None
     if sample is not None:
         frame = frame.limit(sample)
@@ -110,13 +108,27 @@ def collected(sketched: DataFrame) -> list[tuple[str, float | None, bytes | None
     return rows
 
 
+def _library() -> Any:
+    """Return the package of the sketches, which not every Python has: it has no wheel for the newest ones."""
+    try:
+        return importlib.import_module("datasketches")
+    except ModuleNotFoundError as error:
+        raise WJoinError(
+            "WJ606",
+            "ANALYZE STREAM needs the package datasketches, which is not installed",
+            help="pip install datasketches (it has no wheel for every Python: it then needs CMake and C++), "
+            "or give what you know: ALTER STREAM … SET STATISTICS (rate = …)",
+        ) from error
+
+
 def _sketched(batches: Iterator[pa.RecordBatch], *, log: bool) -> Iterator[pa.RecordBatch]:
     """Yield the sketches of one partition."""
+    library = _library()
     rows = size = 0
     first, last = math.inf, -math.inf
     pieces = ReadParts(log=log)
-    distinct: dict[str, hll_sketch] = {}
-    frequent: dict[str, frequent_strings_sketch] = {}
+    distinct: dict[str, Any] = {}
+    frequent: dict[str, Any] = {}
     ranges: dict[str, tuple[float, float]] = {}
     for batch in batches:
         times = batch.column(TIME)
@@ -136,8 +148,8 @@ def _sketched(batches: Iterator[pa.RecordBatch], *, log: bool) -> Iterator[pa.Re
             if pa.types.is_floating(kind):
                 continue
             counted = pc.value_counts(batch.column(name).drop_null())
-            known = distinct.setdefault(name, hll_sketch(_SKETCH_SIZE, tgt_hll_type.HLL_8))
-            heavy = frequent.setdefault(name, frequent_strings_sketch(_FREQUENT_SIZE))
+            known = distinct.setdefault(name, library.hll_sketch(_SKETCH_SIZE, library.tgt_hll_type.HLL_8))
+            heavy = frequent.setdefault(name, library.frequent_strings_sketch(_FREQUENT_SIZE))
             for value, count in zip(counted.field(0).to_pylist(), counted.field(1).to_pylist(), strict=True):
                 known.update(str(value))
                 heavy.update(str(value), count)
@@ -235,17 +247,19 @@ def _sketches(rows: list[tuple[str, float | None, bytes | None]], name: str) -> 
 
 
 def _distinct(sketches: list[bytes]) -> float:
-    union = hll_union(_SKETCH_SIZE)
+    library = _library()
+    union = library.hll_union(_SKETCH_SIZE)
     for each in sketches:
-        union.update(hll_sketch.deserialize(each))
+        union.update(library.hll_sketch.deserialize(each))
     return max(1.0, float(round(union.get_estimate())))
 
 
 def _heaviest(sketches: list[bytes]) -> tuple[str | None, float]:
     """Return the most frequent value, None where there is none, and how many rows have it."""
-    merged = frequent_strings_sketch(_FREQUENT_SIZE)
+    library = _library()
+    merged = library.frequent_strings_sketch(_FREQUENT_SIZE)
     for each in sketches:
-        merged.merge(frequent_strings_sketch.deserialize(each))
-    found = merged.get_frequent_items(frequent_items_error_type.NO_FALSE_NEGATIVES)
+        merged.merge(library.frequent_strings_sketch.deserialize(each))
+    found = merged.get_frequent_items(library.frequent_items_error_type.NO_FALSE_NEGATIVES)
     value, estimate, *_ = max(found, key=lambda each: each[1], default=(None, 1.0))
     return value, estimate

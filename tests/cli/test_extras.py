@@ -1,11 +1,14 @@
 """Commands whose packages come with an extra say which one to install."""
 
 import importlib.util
+import sys
 
 import pytest
 
 from wjoin import cli
 from wjoin.commands.extras import lacks
+from wjoin.executor.spark.analyze import analyze
+from wjoin.grammar.errors import WJoinError
 
 
 @pytest.fixture
@@ -29,3 +32,10 @@ def test_a_site_names_what_it_needs(hidden, capsys, tmp_path):
     assert cli.main(["site", "serve", "--config", str(tmp_path / "site.toml")]) == 2
     assert "WJ905" in (said := capsys.readouterr().err)
     assert "pip install 'wjoin[sites]'" in said
+
+
+def test_a_python_without_the_sketches_is_told(monkeypatch):
+    monkeypatch.setitem(sys.modules, "datasketches", None)
+    with pytest.raises(WJoinError, match="ANALYZE STREAM needs the package datasketches") as refused:
+        analyze(None, None, [], [], None)
+    assert refused.value.code == "WJ606"
