@@ -47,10 +47,3 @@ class Counts:
     def where(self, chosen: BoolArray) -> "Counts":
         """Return those of some of the codes."""
         return Counts(self.codes[chosen], self.counts[chosen])
-
-    def of_codes(self, codes: Int64Array) -> Int64Array:
-        """Return how many rows have each of some codes (int64[n])."""
-        if not len(self.codes):
-            return np.zeros(len(codes), np.int64)
-        places = np.minimum(np.searchsorted(self.codes, codes), len(self.codes) - 1)
-        return np.where(self.codes[places] == codes, self.counts[places], 0)
