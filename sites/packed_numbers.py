@@ -30,7 +30,7 @@ def unpacked_numbers(data: bytes | memoryview, lengths: Sequence[int]) -> Iterat
     except (pa.ArrowException, OSError, ValueError) as error:
         raise SiteError("broken", f"packed numbers cannot be unpacked: {error}") from error
     if len(unpacked) != size:
-        raise SiteError("broken", "there are less packed numbers than are told")
+        raise SiteError("broken", "there are fewer packed numbers than the head says")
     planes, at = np.frombuffer(unpacked, np.uint8), 0
     for length in lengths:
         some = planes[at : at + _BYTES * length].reshape(_BYTES, length)

@@ -236,7 +236,7 @@ def _exact(kind: str, body: bytes, count: int, size: int) -> Numbers | Texts:
     except (pa.ArrowException, OSError, ValueError) as error:
         raise SiteError("broken", f"the values of the filter cannot be unpacked: {error}") from error
     if len(plain) != size:
-        raise SiteError("broken", "the filter has less values than it tells")
+        raise SiteError("broken", "the filter has fewer values than its head says")
     return _texts(plain, count) if kind == "text" else _numbers(plain, count)
 
 
@@ -261,7 +261,7 @@ def _texts(plain: bytes, count: int) -> Texts:
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     letters = plain[4 * count :]
     if offsets[-1] != len(letters) or len(letters) >= 1 << 31:
-        raise SiteError("broken", "the texts of the filter are shorter or longer than it tells")
+        raise SiteError("broken", "the texts of the filter are shorter or longer than its head says")
     buffers = [None, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(letters)]
     values = pa.Array.from_buffers(pa.string(), count, buffers)
     try:

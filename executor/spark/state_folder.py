@@ -23,5 +23,7 @@ def handed(folder: Path) -> Path:
         raise WJoinError(code, message)
     told = local_property(HANDED)
     if told is None:
-        raise WJoinError("WJ720", "wjoin.state is files, and nothing tells where the checkpoint is")
+        raise WJoinError(
+            "WJ720", "wjoin.state is files, but the query has no checkpoint folder that wjoin knows"
+        )
     return Path(told) / folder

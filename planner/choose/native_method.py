@@ -27,9 +27,7 @@ def native_refusal(
     if plan.counted:
         return "only wjoin's own stages count the rows of a window", "use PLAN(MULTIWAY)"
     if plan.optional and any(each.streaming for each in relations):
-        reason = (
-            "Spark tells rows without a partner by one watermark for all streams, not when they are decided"
-        )
+        reason = "Spark waits for one watermark of all streams, and gives rows without a partner later"
         return reason, "use PLAN(MULTIWAY)"
     if not draft.stages or not any(each.streaming for each in relations):
         return None

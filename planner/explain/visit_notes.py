@@ -41,7 +41,7 @@ def visit_notes(plan: PhysicalPlan, number: int) -> Iterator[str]:
         "lost: results at nodes that a row does not visit, among them those of rows that come in one "
         "micro-batch if the nodes had no row of their key before"
     )
-    yield f"one in {round(1 / SAMPLE)} keys visits all nodes: by these the lost share is measured, and told"
+    yield f"one in {round(1 / SAMPLE)} keys visits all nodes: these measure the lost share"
 
 
 def _home(plan: PhysicalPlan, each: StageEdge) -> str:

@@ -18,7 +18,7 @@ def no_history(plan: PhysicalPlan, *, shared: bool) -> str:
     """
     last = plan.stages[-1]
     if plan.kind is not JoinKind.INNER:
-        return f"the state has no row any more that {plan.kind.words} has told"
+        return f"the state no longer has rows that {plan.kind.words} has given already"
     if not isinstance(last, Join):
         return "a join without a key in several stages has the rows of a result on several workers"
     if ROUTES[last.placement.route].visits and not shared:

@@ -173,7 +173,7 @@ def outer_undated(plan: PhysicalPlan) -> str:
     if plan.watermarked:
         return "a stream comes with a watermark of Spark's, which rows without a partner come later than"
     if waits_for_ever(plan):
-        return "a window is open on one side, so rows without a partner are never told"
+        return "a window is open on one side, so it is never known that a row has no partner"
     return ""
 
 

@@ -188,4 +188,4 @@ def _unjudged(planned: PlannedSelect) -> Iterator[str]:
         if isinstance(each, Residual) and each.matches:
             yield each.text
     if tree.joins:
-        yield f"that this is {tree.kind.words}: what is told is whether the rows are partners"
+        yield f"that this is {tree.kind.words}: the answer says whether the rows are partners"
