@@ -121,7 +121,8 @@ def test_all_rows_are_printed_as_lines_unless_fewer_are_asked_for(
 
 
 @pytest.mark.parametrize(
-    ("form", "once"), tiers([("csv", True), ("json", False)], thorough=[("json", False)])
+    ("form", "once"),
+    tiers([("csv", True), ("json", False)], long=[("csv", True)], thorough=[("json", False)]),
 )
 def test_a_stream_as_lines(
     session: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str], form: str, once: bool

@@ -35,7 +35,7 @@ DEEP: dict[str, Callable[[int], str]] = {
 }
 
 
-@pytest.mark.parametrize("chain", tiers(CHAINS, long=["or", "concat", "casts", "is null"]))
+@pytest.mark.parametrize("chain", tiers(CHAINS, long=["and", "or", "concat", "casts", "is null"]))
 def test_a_chain_of_a_thousand_is_planned(chain: str) -> None:
     text = CHAINS[chain]
     planned = plan(f"SELECT {text} AS found {JOIN} AND ({text})")

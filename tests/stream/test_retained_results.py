@@ -128,6 +128,7 @@ def times_of(at: int) -> datetime.datetime:
     return datetime.datetime.fromtimestamp(at / 1000, datetime.UTC)
 
 
+@pytest.mark.long
 def test_a_snapshot_in_a_window_join(shop: Shop) -> None:
     shop.sink("kept", "parquet", "RETAIN 1 DAY")
     shop.insert("INSERT INTO kept SELECT id, batch, ts FROM orders", 3)

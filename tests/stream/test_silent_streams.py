@@ -94,6 +94,7 @@ def case(session: wjoin.Session, tmp_path: Path) -> Case:
     return Case(session, tmp_path)
 
 
+@pytest.mark.long
 def test_a_silent_stream_lets_rows_without_a_partner_go(case: Case) -> None:
     """Each run is a start on the checkpoint."""
     case.declare(one="", two="IDLE AFTER INTERVAL 1 MILLISECOND")
