@@ -1,10 +1,11 @@
 """Which tests run when: marks of single cases, and the examples that property tests draw."""
 
+import os
 from collections.abc import Iterable
 
 import pytest
 from _pytest.mark import ParameterSet
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 from wjoin.executor.stretches import STRETCH_BYTES
 
@@ -32,3 +33,15 @@ CUTS = tiers(
 def examples(many: int) -> int:
     """Return how many examples a property test draws: ``many`` in `make long`, fewer in `make test`."""
     return max(3, many * settings.default.max_examples // 100)
+
+
+EXAMPLES = int(os.environ.get("WJOIN_EXAMPLES", "1"))
+"""How many times the usual number of examples the tests of any statement on Spark try."""
+
+PHASES = [
+    Phase.explicit,
+    Phase.reuse,
+    Phase.generate,
+    *([Phase.shrink] if "WJOIN_SHRINK" in os.environ else []),
+]
+"""Shrinking runs Spark hundreds of times, so only on demand; the cases are small as they are."""

@@ -1,28 +1,16 @@
 """Random statements over random rows in batch, against the DuckDB oracle."""
 
-import os
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, note, settings
+from hypothesis import HealthCheck, given, note, settings
 
 from tests.kit.check import assert_batch
 from tests.kit.statement import text
 from tests.kit.strategies import Case, fruitful_cases
-from tests.tiers import tiers
+from tests.tiers import EXAMPLES, PHASES, tiers
 
 pytestmark = pytest.mark.thorough
-
-EXAMPLES = int(os.environ.get("WJOIN_EXAMPLES", "1"))
-"""How many times the usual number of examples are tried."""
-
-PHASES = [
-    Phase.explicit,
-    Phase.reuse,
-    Phase.generate,
-    *([Phase.shrink] if "WJOIN_SHRINK" in os.environ else []),
-]
-"""Shrinking runs Spark hundreds of times, so only on demand; the cases are small as they are."""
 
 
 @pytest.mark.timeout(1800)
