@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import wjoin
-from tests.session.test_computed_columns import write_json
+from tests.session.two_streams import declare_two_streams
 from wjoin.grammar.errors import WJoinError
 
 PAIRS = "SELECT A.id FROM a A, b B WINDOW (A, B) = '1 second' WHERE A.id = B.id"
@@ -15,13 +15,7 @@ PAIRS = "SELECT A.id FROM a A, b B WINDOW (A, B) = '1 second' WHERE A.id = B.id"
 @pytest.fixture
 def declared(session: wjoin.Session, tmp_path: Path) -> wjoin.Session:
     """A session with two streams of the same ten rows, a quarter of a second apart, and a sink."""
-    for name, late in (("a", 0), ("b", 250)):
-        rows = [{"id": number, "ms": 1_700_000_000_000 + 1000 * number + late} for number in range(10)]
-        folder = write_json(tmp_path / name, rows)
-        session.sql(
-            f"CREATE STREAM {name} (id BIGINT, ms BIGINT, ts AS timestamp_millis(ms)) USING json "
-            f"OPTIONS (path '{folder}') WATERMARK ts DELAY OF '1 minute'"
-        )
+    declare_two_streams(session, tmp_path)
     session.sql("CREATE SINK nothing USING noop")
     session.sql(f"SET wjoin.checkpoint = {tmp_path}/checkpoints")
     return session
