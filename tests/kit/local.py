@@ -93,8 +93,8 @@ class LocalWorkers:
     ``partitions`` is the number of workers of a stage whose route uses all there are, ``stretch`` the bytes
     that a worker joins at once, ``predicates`` those that the plan names. ``whole``: whether the rows of a
     stream are few enough to be assigned one by one; ``absent``: what columns are where there is no row.
-    ``loads``: what each worker of each stage did for the
-    last micro-batch.
+    ``files``: whether a stage knows of later ones, as where the state is in files. ``loads``: what each
+    worker of each stage did for the last micro-batch.
     """
 
     def __init__(
@@ -106,8 +106,9 @@ class LocalWorkers:
         *,
         whole: bool = True,
         absent: Mapping[str, pa.Scalar] | None = None,
+        files: bool = True,
     ) -> None:
-        self._plan = plan
+        self._plan, self._files = plan, files
         conditions = (
             stored_column(plan, stream, place).name
             for stream, scan in enumerate(plan.streams)
@@ -175,7 +176,7 @@ class LocalWorkers:
         ticks: list[list[dict[int, list[pa.RecordBatch]]]] = []
         self.loads = []
         for number, (stage, workers) in enumerate(zip(self._plan.stages, self._stages, strict=True)):
-            arrivals = [Arrivals([[] for _ in stage.inputs], clock=clock, whole=True) for _ in workers]
+            arrivals = [Arrivals([[] for _ in stage.inputs], clock=clock, whole=self._files) for _ in workers]
             for own in arrivals:
                 reached = reached_by(self._plan, number)
                 own.seen = {stream: time for stream, time in seen.items() if stream in reached}
@@ -186,7 +187,7 @@ class LocalWorkers:
                         own.seen[stream] = max(each.seen[stream], own.seen.get(stream, each.seen[stream]))
                     for stream, came in each.came.items():
                         own.came[stream] = max(came, own.came.get(stream, came))
-            for worker in workers if self._plan.asks_later else ():
+            for worker in workers if self._plan.asks_later and self._files else ():
                 worker.manifest = with_later(worker.manifest, known[number + 1 :])
             for place, source in enumerate(stage.inputs):
                 if source.stage is not None:

@@ -14,7 +14,11 @@ from hypothesis import strategies as st
 from tests.kit.local import LocalWorkers
 from tests.kit.planned import EVENT_TIME, block_of, plan_over, stream_of
 from tests.tiers import examples, tiers
+from wjoin.executor.arrivals import Arrivals
 from wjoin.executor.counts import Counts
+from wjoin.executor.marks import Marks
+from wjoin.executor.report import Report
+from wjoin.executor.silence import with_later
 from wjoin.planner.catalog import Delay
 from wjoin.planner.plan.block_columns import stored_column
 from wjoin.planner.plan.physical import PhysicalPlan
@@ -138,6 +142,46 @@ def test_all_stages_take_the_same_rows_for_late(statement: str) -> None:
             if any(limit is not None for limit in idle):
                 assert marks == model.marks
         assert found == model.results()
+
+    run()
+
+
+TREE = """SELECT A.n, B.n, C.n FROM a A LEFT JOIN b B ON A.k = B.k FULL JOIN c C ON A.j = C.j
+    WINDOW (A, B) = 6 SECONDS AND WINDOW (A, C) = 6 SECONDS"""
+
+
+@pytest.mark.parametrize("statement", tiers([*STATEMENTS.values(), TREE], long=[STATEMENTS["hops"]]))
+def test_watermarks_that_are_kept_by_themselves_are_those_of_the_stages(statement: str) -> None:
+    """As late rows are told by where the state is in Spark's store; also when all streams end."""
+    times = st.tuples(*[st.integers(0, 4)] * 3)
+    limits = st.tuples(*[st.none() | st.integers(1, 9)] * 3)
+
+    @settings(max_examples=examples(100))
+    @given(batches(), times, limits, st.booleans())
+    def run(
+        drawn: list[tuple[list[list[Row]], int]],
+        delays: Sequence[int],
+        idle: Sequence[int | None],
+        ends: bool,
+    ) -> None:
+        plan = plan_of(statement, delays, idle)
+        local, marks = LocalWorkers(plan, files=False), Marks(plan)
+        known = [local.manifest(number) for number in range(len(plan.stages))]
+        for place, (rows, clock) in enumerate(drawn):
+            blocks = {stream: block(plan, stream, own) for stream, own in enumerate(rows) if own}
+            came = Arrivals([], clock=clock * SECOND, ended=ends and place == len(drawn) - 1)
+            for stream, own in enumerate(rows):
+                came.told[stream] = Report()
+                if own:
+                    came.seen[stream] = SECOND * max(row[1] for row in own)
+                    came.came = {**came.came, stream: clock * SECOND} if plan.clocked else {}
+            local.run(blocks, Counts(), clock * SECOND, ended=came.ended)
+            known = marks.after(known, came)
+            stages = [local.manifest(number) for number in range(len(known))]
+            if came.ended and plan.ends_earlier:
+                stages = [with_later(each, stages[number:]) for number, each in enumerate(stages, 1)]
+            assert [each.seen for each in known] == [each.seen for each in stages]
+            assert not plan.clocked or [each.came for each in known] == [each.came for each in stages]
 
     run()
 
