@@ -76,7 +76,12 @@ def _refusals(planning: Planning) -> Iterator[tuple[str, str]]:
             yield f"takes {names[number]} from its site by itself, not from nodes of Spark", exact
         if not relation.streaming:
             yield f"reads streams, and {names[number]} is a table with a window", exact
-        if relation.home_column is None:
+        if relation.home_column is None and relation.derived:
+            yield (
+                f"needs to know where the rows of {names[number]} live, which no view or subquery tells",
+                "name the stream itself, and write the conditions into WHERE",
+            )
+        elif relation.home_column is None:
             yield (
                 f"needs to know where the rows of {names[number]} live, and its source tells neither file "
                 "nor partition",

@@ -127,6 +127,8 @@ def test_aggregates_homes_and_exact_plans() -> None:
     homeless = replace(HOMED, home="")
     with pytest.raises(WJoinError, match="where the rows of B live"):
         planned("PLAN(BLOOM)", relations=(HOMED, homeless))
+    with pytest.raises(WJoinError, match="which no view or subquery tells"):
+        planned("PLAN(BLOOM)", relations=(HOMED, replace(homeless, derived=True)))
     with pytest.raises(WJoinError, match="is exact") as raised:
         planned("PLAN(PSP), APPROXIMATE(error = 0.1)")
     assert raised.value.code == "WJ504"
