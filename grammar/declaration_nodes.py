@@ -254,10 +254,12 @@ class _Nodes(WindowNodes):
         return statement_kinds.AlterStream(_identifier(name), None, span=span_of(meta))
 
     def analyze_stream(
-        self, meta: Meta, name: Leaf, number: Leaf | None = None
+        self, meta: Meta, name: Leaf, *rest: Identifier | Leaf | None
     ) -> statement_kinds.AnalyzeStream:
+        by = next((each for each in rest if isinstance(each, Identifier)), None)
+        number = next((each for each in rest if isinstance(each, Leaf)), None)
         sample = None if number is None else rows_of(number, "WJ106", "sample")
-        return statement_kinds.AnalyzeStream(_identifier(name), sample, span=span_of(meta))
+        return statement_kinds.AnalyzeStream(_identifier(name), sample, by, span=span_of(meta))
 
     def set_option(self, meta: Meta, key: Leaf, value: Leaf) -> statement_kinds.SetOption:
         return statement_kinds.SetOption(key.value, value.value, span=span_of(meta))

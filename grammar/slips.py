@@ -221,8 +221,8 @@ a sample is a number of ROWS
 a sample has no number of rows
   write for example SAMPLE 10000 ROWS, a whole number of one or more, without parentheses
   ANALYZE STREAM s SAMPLE {|ROWS|n|(1 ROWS)|- 1|+ 1|:n|'1'}
-ANALYZE STREAM takes a sample and nothing else
-  write ANALYZE STREAM s, or ANALYZE STREAM s SAMPLE 10000 ROWS
+ANALYZE STREAM takes a column after BY, a sample, and nothing else
+  write ANALYZE STREAM s, ANALYZE STREAM s BY region, or ANALYZE STREAM s SAMPLE 10000 ROWS
   ANALYZE STREAM s {COMPUTE|FOR|1|(|,}
 """
 """Slips: what is said, what to do, and examples; those in braces stand for one another."""

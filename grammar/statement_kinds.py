@@ -325,10 +325,14 @@ class AlterStream(Statement):
 
 @dataclass(frozen=True)
 class AnalyzeStream(Statement):
-    """``ANALYZE STREAM name [SAMPLE n ROWS]``; ``sample`` is n, one or more."""
+    """``ANALYZE STREAM name [BY column] [SAMPLE n ROWS]``; ``sample`` is n, one or more.
+
+    ``by`` is the column whose values say where rows live; left out, that of HOME BY.
+    """
 
     name: Identifier
     sample: int | None
+    by: Identifier | None = None
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,12 @@ _STATISTICS = {
         of_column=True,
         share=True,
     ),
+    "local": _Statistic(
+        "the share of the pairs of rows with the same value of a column that live at one node",
+        "local.obj_id = 0.9",
+        of_column=True,
+        share=True,
+    ),
     "minimum": _Statistic("the least value of a column", "minimum.speed = 0", of_column=True, value=True),
     "maximum": _Statistic(
         "the greatest value of a column", "maximum.speed = 250", of_column=True, value=True

@@ -3,12 +3,14 @@
 import importlib
 import json
 import math
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
@@ -19,8 +21,9 @@ from wjoin.executor.spark.arrival import MAJOR, NAME, START, order_of
 from wjoin.executor.spark.once import collect_once
 from wjoin.executor.spark.scans import key_code
 from wjoin.grammar.errors import WJoinError
-from wjoin.parts.kernels.runs import int64_view, integers
+from wjoin.parts.kernels.runs import Int64Array, int64_view, integers
 from wjoin.parts.routes.hash_route import bucket_numbers
+from wjoin.parts.summaries.hashing import cells, signs
 from wjoin.planner.bind.event_time import time_kind
 from wjoin.planner.catalog import INTEGRAL
 from wjoin.planner.plan.ahead import too_far_ahead
@@ -34,7 +37,14 @@ _SKETCH_SIZE = 12
 _FREQUENT_SIZE = 10
 """Binary logarithm of the values that a sketch of frequent ones holds."""
 
-TIME = "__wjoin_time"
+TIME, HOMES = "__wjoin_time", "__wjoin_homes"
+_CLASSES = 32
+"""Classes of homes, by hash, that are told apart."""
+
+_SKETCHES, _CELLS = 5, 512
+"""Count sketches of the values of a column in each class, and cells of each: about 4 % of error (Charikar,
+Chen and Farach-Colton 2002; of their squares Thorup and Zhang 2004)."""
+
 DDL = "name STRING, number DOUBLE, sketch BINARY"
 """The columns of sketches: what it is of, and a number or a sketch."""
 
@@ -49,7 +59,8 @@ class Profile:
 
     ``distinct`` and ``heaviest`` are by column: different values, and the share of the most frequent one;
     ``buckets``: that of its key code, of the columns of which it is known. ``ranges``: the least and the
-    greatest value of columns of numbers, but for NaN.
+    greatest value of columns of numbers, but for NaN. ``local``: of the pairs of rows with the same value
+    of a column, the share that live at one node, where it was asked for and there are enough of them.
     """
 
     rows: int
@@ -60,6 +71,7 @@ class Profile:
     heaviest: dict[str, float]
     buckets: dict[str, int]
     ranges: dict[str, tuple[float, float]]
+    local: dict[str, float]
 
 
 def analyze(
@@ -68,10 +80,12 @@ def analyze(
     columns: Sequence[str],
     measures: Sequence[str],
     sample: int | None,
+    by: str | None = None,
 ) -> Profile:
     """Read what a DataFrame holds, or ``sample`` rows of it; a stream until it has read all that is there.
 
     The values of ``columns`` are counted; of ``measures``, columns of fractions, only their range is told.
+    ``by``: the column by whose values rows live at nodes.
     Raises WJoinError WJ606 where the package of the sketches is not installed.
     """
     _library()
@@ -82,8 +96,9 @@ def analyze(
     chosen = [F.col(quoted(column)) for column in columns]
     chosen += [F.col(quoted(column)).cast("double").alias(column) for column in measures]
     places = () if order is None else order.columns
+    homes = [] if by is None else [F.expr(f"pmod(xxhash64({quoted(by)}), {_CLASSES})").alias(HOMES)]
     read = partial(_sketched, log=order is not None and order.log)
-    rows = collected(frame.select(time.alias(TIME), *places, *chosen).mapInArrow(read, DDL))
+    rows = collected(frame.select(time.alias(TIME), *places, *homes, *chosen).mapInArrow(read, DDL))
     frequent = {name: _heaviest(_sketches(rows, f"f{name}")) for name in columns}
     buckets = _buckets(frame, {name: found[0] for name, found in frequent.items() if found[0] is not None})
     return _profile(rows, list(columns), frequent, buckets, ordered=order is not None)
@@ -130,6 +145,8 @@ def _sketched(batches: Iterator[pa.RecordBatch], *, log: bool) -> Iterator[pa.Re
     distinct: dict[str, Any] = {}
     frequent: dict[str, Any] = {}
     ranges: dict[str, tuple[float, float]] = {}
+    squares: dict[str, Squares] = {}
+    valued: dict[str, int] = {}
     for batch in batches:
         times = batch.column(TIME)
         if not pa.types.is_null(times.type) and times.null_count < len(times):
@@ -139,6 +156,9 @@ def _sketched(batches: Iterator[pa.RecordBatch], *, log: bool) -> Iterator[pa.Re
         batch = batch.drop_columns(
             [name for name in (TIME, NAME, MAJOR, START) if name in batch.schema.names]
         )
+        homes = None
+        if HOMES in batch.schema.names:
+            homes, batch = int64_view(integers(batch.column(HOMES))), batch.drop_columns([HOMES])
         rows += batch.num_rows
         size += batch.nbytes
         for name in batch.schema.names:
@@ -150,6 +170,10 @@ def _sketched(batches: Iterator[pa.RecordBatch], *, log: bool) -> Iterator[pa.Re
             counted = pc.value_counts(batch.column(name).drop_null())
             known = distinct.setdefault(name, library.hll_sketch(_SKETCH_SIZE, library.tgt_hll_type.HLL_8))
             heavy = frequent.setdefault(name, library.frequent_strings_sketch(_FREQUENT_SIZE))
+            if homes is not None:
+                valued[name] = valued.get(name, 0) + batch.num_rows - batch.column(name).null_count
+                squares.setdefault(name, np.zeros((_CLASSES, _SKETCHES, _CELLS)))
+                _note_squares(squares[name], homes, batch.column(name))
             for value, count in zip(counted.field(0).to_pylist(), counted.field(1).to_pylist(), strict=True):
                 known.update(str(value))
                 heavy.update(str(value), count)
@@ -164,7 +188,44 @@ def _sketched(batches: Iterator[pa.RecordBatch], *, log: bool) -> Iterator[pa.Re
     found += [{"name": _PIECE, "sketch": json.dumps(astuple(each)).encode()} for each in pieces]
     found += [{"name": f"d{name}", "sketch": each.serialize_compact()} for name, each in distinct.items()]
     found += [{"name": f"f{name}", "sketch": each.serialize()} for name, each in frequent.items()]
+    for name, each in squares.items():
+        kept = zlib.compress(each.tobytes(), 1)
+        found.append({"name": f"s{name}", "number": valued[name], "sketch": kept})
     yield sketches(found)
+
+
+Squares = npt.NDArray[np.float64]
+"""Count sketches by class of homes, (classes, sketches, cells): their squares are those of the counts."""
+
+
+def _note_squares(found: Squares, homes: Int64Array, values: pa.Array) -> None:
+    """Count the values of rows, in the classes of their homes."""
+    coded = values.dictionary_encode()
+    hashes = np.array([zlib.crc32(str(value).encode()) for value in coded.dictionary.to_pylist()], np.int64)
+    known = np.asarray(coded.indices.is_valid())
+    codes = hashes[np.asarray(coded.indices.drop_null())]
+    for number in range(_SKETCHES):
+        places = homes[known] * _CELLS + cells(codes, 2 * number, _CELLS)
+        counted = np.bincount(places, signs(codes, 2 * number + 1), _CLASSES * _CELLS)
+        found[:, number] += counted.reshape(_CLASSES, _CELLS)
+
+
+def _local(sketches: list[bytes], rows: float) -> float | None:
+    """Return the share of the pairs of rows with one value that have one home, None if they are few."""
+    if not sketches:
+        return None
+    every = sum(np.frombuffer(zlib.decompress(each)) for each in sketches)
+    found = np.asarray(every).reshape(_CLASSES, _SKETCHES, _CELLS)
+    whole = float(np.median((found.sum(axis=0) ** 2).sum(axis=1)))
+    own = float(np.median((found**2).sum(axis=(0, 2))))
+    # Each row makes a pair with itself.
+    if whole - rows < _ENOUGH_PAIRS * whole:
+        return None
+    return min(1.0, max(0.0, (own - rows) / (whole - rows)))
+
+
+_ENOUGH_PAIRS = 0.2
+"""The share of the pairs that are not of a row with itself, where these tell something."""
 
 
 def sketches(found: list[dict[str, object]]) -> pa.RecordBatch:
@@ -236,6 +297,11 @@ def _profile(
         distinct={name: _distinct(_sketches(rows, f"d{name}")) for name in columns},
         heaviest={name: rows_of_it / max(1, count) for name, (_, rows_of_it) in frequent.items()},
         buckets=buckets,
+        local={
+            name: share
+            for name in columns
+            if (share := _local(_sketches(rows, f"s{name}"), sum(numbers.get(f"s{name}", ())))) is not None
+        },
         ranges={
             name[1:]: (min(numbers[name]), max(numbers[f">{name[1:]}"])) for name in numbers if name[0] == "<"
         },

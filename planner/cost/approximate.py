@@ -1,8 +1,10 @@
 """What an approximate join does: visits of a row, bytes of summaries, and the error to expect.
 
 Played on small windows that are drawn by what is known of the keys, with the summaries themselves, scaled
-down alike. Nothing is known of how keys lie at nodes, so they are taken to lie evenly: the worst case, in
-which all nodes promise the same (DFT joins, section 5.2.2). What is measured while a query runs decides then.
+down alike. ``ANALYZE STREAM … BY`` tells how many of the pairs of rows that have one key live at one node:
+then some rows have keys of their node, and the others any. Where nothing is known keys are taken to lie
+evenly: the worst case, in which all nodes promise the same (DFT joins, section 5.2.2). What is measured while
+a query runs decides then.
 """
 
 import math
@@ -28,6 +30,9 @@ _ROWS, _NODES, _ASKING = 1 << 11, 6, 1 << 9
 
 _LEAST_SIZE = 64
 
+_ROOM = 1.5
+"""How many times as many rows a window may come to have: a summary that just fits soon does not."""
+
 _DIGITS = 2
 """Digits of what is known that make a difference."""
 
@@ -43,19 +48,27 @@ class Traffic:
 
 
 def traffic(
-    asked: Approximation, route: str, nodes: int, rows: float, distinct: float, heaviest: float
+    asked: Approximation,
+    route: str,
+    nodes: int,
+    rows: float,
+    distinct: float,
+    heaviest: float,
+    local: float = 0.0,
 ) -> Traffic:
     """Return what an approximate join does on so many nodes, by one route.
 
     ``rows``: those of a window of a stream on all nodes; ``distinct`` keys, of which the most frequent one
-    has a share ``heaviest`` of the rows.
+    has a share ``heaviest`` of the rows. ``local``: of the pairs of rows with one key, the share that live at
+    one node, which is 1 / ``nodes`` at least.
     """
     if route == BASE:
         return Traffic(nodes - 1.0, 0.0, 0)
     if nodes < 2:
         return Traffic(0.0, 0.0, asked.size)
     own = _rounded(max(1.0, rows / nodes)), _rounded(max(1.0, min(distinct, 1e12))), _rounded(heaviest)
-    visits, lost = _played(route, nodes, *own, asked.size, asked.error, asked.messages)
+    together = _rounded(max(local, 1 / nodes))
+    visits, lost = _played(route, nodes, *own, together, asked.size, asked.error, asked.messages)
     return Traffic(visits, lost, asked.size)
 
 
@@ -70,6 +83,7 @@ def _played(
     rows: float,
     distinct: float,
     heaviest: float,
+    local: float,
     size: int,
     error: float | None,
     messages: float | None,
@@ -79,13 +93,14 @@ def _played(
     scale = min(1.0, _ROWS / rows)
     window, keys = max(1, round(rows * scale)), max(1, round(distinct * scale))
     kind = SUMMARIES[name]
-    form = Form(max(_LEAST_SIZE, round(size * scale)), rows=window)
+    form = Form(max(_LEAST_SIZE, round(size * scale / _ROOM)), rows=window)
     rng = np.random.default_rng(0)
-    windows = [_drawn(rng, window, keys, heaviest) for _ in range(few)]
+    drawn = _Drawn(rng, few, keys, heaviest, _of_own(local, nodes))
+    windows = [drawn.keys(np.full(window, node)) for node in range(few)]
     views = [kind.view(form, kind.empty(form).add(each).to_bytes()) for each in windows]
-    asking = _drawn(rng, _ASKING, keys, heaviest)
     home = rng.integers(0, few, _ASKING)
-    own = kind.view(form, kind.empty(form).add(_drawn(rng, window, keys, heaviest)).to_bytes())
+    asking = drawn.keys(home)
+    own = kind.view(form, kind.empty(form).add(drawn.keys(rng.integers(0, few, window))).to_bytes())
     flow = Flow(few, error=error, messages=_of_few(messages, nodes, few), greedy=kind.greedy)
     scores = scores_of(asking, own, views, flow)
     matches = np.stack([_counts(asking, each) for each in windows], axis=1)
@@ -105,11 +120,33 @@ def _of_few(messages: float | None, nodes: int, few: int) -> float:
     return min(few - 1.0, wanted * (few - 1) / (nodes - 1))
 
 
-def _drawn(rng: np.random.Generator, rows: int, keys: int, heaviest: float) -> Int64Array:
-    """Return keys of rows: all alike, but for the most frequent one."""
-    found = rng.integers(0, keys, rows)
-    found[rng.random(rows) < heaviest - 1 / keys] = 0
-    return found
+def _of_own(local: float, nodes: int) -> float:
+    """Return the share of rows that have a key of their node's own, of which each has as many.
+
+    With a share p of them, a row meets N p² + 1 - p² at its node for 1 - p² at each of the N - 1 others.
+    """
+    return math.sqrt(min(max((nodes * local - 1) / (nodes - 1), 0.0), 1.0))
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """Draws keys: all alike, but for the most frequent one. A share ``own`` is of those of a row's node."""
+
+    rng: np.random.Generator
+    nodes: int
+    distinct: int
+    heaviest: float
+    own: float
+
+    def keys(self, home: Int64Array) -> Int64Array:
+        """Return keys of rows by where they live."""
+        rows = len(home)
+        found = self.rng.integers(0, self.distinct, rows)
+        mine = self.rng.random(rows) < self.own
+        found[mine] = found[mine] // self.nodes * self.nodes + home[mine]
+        heavy = self.rng.random(rows) < self.heaviest - 1 / self.distinct
+        found[heavy] = np.where(mine, home, 0)[heavy]
+        return found
 
 
 def _counts(asking: Int64Array, window: Int64Array) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":

@@ -267,7 +267,9 @@ class CostModel:
         rows = max(each.kept_rows for each in inputs)
         distinct = max(each.key.distinct.value for each in inputs)
         heaviest = min(each.key.heaviest.value for each in inputs)
-        return traffic(plan.approximate, stage.placement.route, nodes, rows, distinct, heaviest)
+        known = [each.key.local.value for each in inputs if each.key.local is not None]
+        local = min(known, default=0.0)
+        return traffic(plan.approximate, stage.placement.route, nodes, rows, distinct, heaviest, local)
 
     def _streams(self, plan: PhysicalPlan) -> list[tuple[float, float]]:
         """Return the rate and the width of the rows of each stream that is joined."""

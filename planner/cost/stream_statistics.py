@@ -6,7 +6,8 @@ plan's unit), ``rows`` (of a table, in all), ``selectivity`` (the share of rows 
 a statement keep), ``matched`` (the share of those rows that are in a result), ``distinct.c`` (different
 values of column c), ``heaviest.c`` (the share of the rows with its most frequent value), ``minimum.c`` and
 ``maximum.c`` (its least and greatest value),
-``bucket.c`` (that of the code of its most frequent value, which only ANALYZE STREAM finds).
+``bucket.c`` (that of the code of its most frequent value, which only ANALYZE STREAM finds), ``local.c`` (of
+the pairs of rows with the same value of it, the share that live at one node).
 A running query measures the values of a whole key, whose name is then that of
 ``planner.cost.measurement.measured_key`` in the place of the column's.
 """
@@ -61,12 +62,14 @@ _QUANTILES = (np.arange(64) + 0.5) / 64
 class KeyStatistics:
     """Values of a join key: how many different ones, and the share of the most frequent one.
 
-    ``bucket``: that of its code, None where it is not known.
+    ``bucket``: that of its code, None where it is not known. ``local``: of the pairs of rows with the same
+    key, the share that live at one node, None where it is not known.
     """
 
     distinct: Estimate
     heaviest: Estimate
     bucket: int | None = None
+    local: Estimate | None = None
 
 
 KEYLESS = KeyStatistics(Estimate(1.0), Estimate(1.0))
@@ -115,6 +118,7 @@ _UNITS = {
     "minimum": "value",
     "maximum": "value",
     "bucket": f"of {BUCKETS}",
+    "local": "share",
 }
 
 
@@ -185,7 +189,9 @@ def _key(known: Mapping[str, Estimate], parts: Sequence[KeyPart]) -> KeyStatisti
     if heaviest.origin is Origin.MEASURED and heaviest.value < 1 / distinct.value:
         # Fewer values were given than were measured.
         heaviest = Estimate(1 / distinct.value, distinct.origin)
-    return KeyStatistics(distinct, heaviest, _bucket(known, parts))
+    # Rows with the same key have the same value of each of its columns.
+    local = known.get(f"local.{columns[0]}") if len(columns) == 1 else None
+    return KeyStatistics(distinct, heaviest, _bucket(known, parts), local)
 
 
 def _bucket(known: Mapping[str, Estimate], parts: Sequence[KeyPart]) -> int | None:

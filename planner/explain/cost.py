@@ -52,6 +52,8 @@ def _facts(
     for key in known.keys:
         yield key.distinct, f"{figure(key.distinct.value)} distinct {', '.join(key.expressions)}"
         yield key.heaviest, f"most frequent {figure(key.heaviest.value)} of rows"
+        if key.local is not None:
+            yield key.local, f"{figure(key.local.value)} of the pairs with one key at one node"
 
 
 def _sourced(facts: Sequence[tuple[doc.EstimateEntry, str]]) -> str:

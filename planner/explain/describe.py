@@ -208,6 +208,7 @@ def _relation(each: doc.StreamEntry) -> str:
 def _statistics(scan: StreamScan, known: StreamStatistics, unit: int) -> doc.StatisticsEntry:
     keys = zip(scan.codes, known.keys, strict=True)
     facts = [each for key in known.keys for each in (key.distinct, key.heaviest)]
+    facts += [key.local for key in known.keys if key.local is not None]
     facts += [known.rate, known.width, known.disorder, known.selectivity, known.duration]
     return doc.StatisticsEntry(
         alias=scan.alias,
@@ -216,7 +217,12 @@ def _statistics(scan: StreamScan, known: StreamStatistics, unit: int) -> doc.Sta
         disorder=estimate_entry(known.disorder),
         selectivity=estimate_entry(known.selectivity),
         keys=tuple(
-            doc.KeyEntry(code.expressions, estimate_entry(key.distinct), estimate_entry(key.heaviest))
+            doc.KeyEntry(
+                code.expressions,
+                estimate_entry(key.distinct),
+                estimate_entry(key.heaviest),
+                None if key.local is None else estimate_entry(key.local),
+            )
             for code, key in keys
         ),
         known=any(each.origin is not Origin.DEFAULT for each in facts),

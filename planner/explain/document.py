@@ -95,11 +95,15 @@ class ClassEntry:
 
 @dataclass(frozen=True)
 class KeyEntry:
-    """The values of a join key: how many different ones, and the share of the most frequent one."""
+    """The values of a join key: how many different ones, and the share of the most frequent one.
+
+    ``local``: of the pairs of rows with the same key, the share that live at one node, None where not known.
+    """
 
     expressions: tuple[str, ...]
     distinct: EstimateEntry
     heaviest: EstimateEntry
+    local: EstimateEntry | None = None
 
 
 @dataclass(frozen=True)

@@ -190,6 +190,7 @@ STATISTICS = st.lists(
         statistics("selectivity", SHARES),
         statistics("distinct", NUMBERS, COLUMN_NAMES),
         statistics("heaviest", SHARES, COLUMN_NAMES),
+        statistics("local", SHARES, COLUMN_NAMES),
     ),
     min_size=1,
     max_size=5,

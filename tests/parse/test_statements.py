@@ -248,6 +248,22 @@ def test_declarations_of_sinks() -> None:
     assert isinstance(sink, statement_kinds.ShowCreateSink) and sink.name.name == "stream"
 
 
+@pytest.mark.parametrize(
+    ("rest", "by", "sample"),
+    [
+        ("", None, None),
+        (" BY region", "region", None),
+        (" by `a b` sample 10 rows", "a b", 10),
+        (" SAMPLE 5 ROWS", None, 5),
+    ],
+)
+def test_analyze_stream(rest: str, by: str | None, sample: int | None) -> None:
+    statement = parse_statement(f"ANALYZE STREAM s{rest}")
+    assert isinstance(statement, statement_kinds.AnalyzeStream)
+    found = None if statement.by is None else statement.by.name
+    assert (statement.name.name, found, statement.sample) == ("s", by, sample)
+
+
 def test_set_statistics() -> None:
     text = """ALTER STREAM `camera 1` SET STATISTICS (rate = 1000, WIDTH = 1.2e2, disorder = 2 SECONDS,
       selectivity = .1, Distinct.k = + 5000L, heaviest.`a b`.c = 0.2, distinct.disorder = 3)"""

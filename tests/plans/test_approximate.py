@@ -162,6 +162,19 @@ def test_explain_says_what_is_sent_where_and_what_is_lost() -> None:
         assert words in text
 
 
+def test_what_lives_together_needs_fewer_visits() -> None:
+    found = {}
+    for local in (0.0, 0.9):
+        stream = stream_of(
+            {"k": "bigint", "v": "string", "region": "int"}, {"rate": 5000, "local.k": local}, home="region"
+        )
+        plan = planned("APPROXIMATE(error = 0.1), PLAN(DIGEST, 16)", relations=(stream, stream))
+        found[local] = plan.candidates[0].estimated.cost.visits
+        text = explain_text(describe(plan))
+    assert found[0.9] < 0.7 * found[0.0]
+    assert "0.9 of the pairs with one key at one node" in text
+
+
 def test_an_error_takes_what_sends_least_and_explain_cost_lists_all() -> None:
     found = planned("APPROXIMATE(error = 0.15), ALGORITHM(HW), BOUNDS(EXACT)", layouts=FREE)
     assert {each.plan.stages[0].placement.route for each in found.candidates} == set(routes_of("approximate"))

@@ -59,6 +59,23 @@ def test_fractions_have_a_range_and_no_count(session: wjoin.Session) -> None:
 
 
 @pytest.mark.long
+def test_what_lives_together_is_counted_by_a_column(session: wjoin.Session) -> None:
+    """Of eight rows of a key, seven are of one depot."""
+    rows = session.range(4000).selectExpr(
+        "id DIV 8 AS k",
+        "timestamp_millis(id) AS ts",
+        "CAST(IF(id % 8 = 0, 1, 2) + id DIV 1000 * 10 AS INT) AS depot",
+    )
+    session.stream("parcels", rows, home_by="depot")
+    by_home = {row.statistic: row.value for row in session.sql("ANALYZE STREAM parcels").collect()}
+    assert by_home["local.k"] == pytest.approx(42 / 56, abs=0.1)
+    by_key = {row.statistic: row.value for row in session.sql("ANALYZE STREAM parcels BY k").collect()}
+    assert by_key["local.k"] == pytest.approx(1, abs=0.05)
+    with pytest.raises(WJoinError, match="the stream parcels has no column dept") as refused:
+        session.sql("ANALYZE STREAM parcels BY dept")
+    assert refused.value.code == "WJ202" and "depot" in str(refused.value.help)
+
+
 def test_a_sample_tells_no_rate(streams: wjoin.Session) -> None:
     found = known(streams, "ANALYZE STREAM b SAMPLE 500 ROWS")
     assert "rate" not in found

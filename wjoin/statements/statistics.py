@@ -51,7 +51,10 @@ def alter_stream(asked: Asked, statement: AlterStream) -> DataFrame:
 
 
 def analyze_stream(asked: Asked, statement: AnalyzeStream) -> DataFrame:
-    """Read what a stream's source holds; return what was found, a row for each statistic."""
+    """Read what a stream's source holds; return what was found, a row for each statistic.
+
+    Raises WJoinError WJ202 for a column that the stream has not, and WJ604 where it cannot be read.
+    """
     spark, name = asked.engine.spark, statement.name
     stream = find(asked.catalog.streams, "stream", name.name, name.span)
     fields = stream_fields(spark, stream)
@@ -60,7 +63,8 @@ def analyze_stream(asked: Asked, statement: AnalyzeStream) -> DataFrame:
     measures = [each for each, type_name in fields.items() if type_name.startswith(_MEASURED)]
     try:
         frame = spark.table(quoted(stream.name)) if stream.rows is None else stream.rows
-        profile = analyze(frame, time, columns, measures, statement.sample)
+        by = _by(stream, statement, fields)
+        profile = analyze(frame, time, columns, measures, statement.sample, by)
     except RAISED_BY_SPARK as error:
         message = f"the stream {stream.name} cannot be read: {cause(error)}"
         raise WJoinError("WJ604", message, span=statement.span) from error
@@ -68,6 +72,18 @@ def analyze_stream(asked: Asked, statement: AnalyzeStream) -> DataFrame:
     asked.catalog.learn(stream.name, Origin.ANALYZED, found)
     unordered = frame.isStreaming and profile.span is not None and profile.disorder is None
     return _known(asked, stream.name, unknown=("disorder",) if unordered else ())
+
+
+def _by(stream: StreamDeclaration, statement: AnalyzeStream, fields: dict[str, str]) -> str | None:
+    """Return the column by whose values rows live at nodes, None where nothing says it."""
+    if statement.by is None:
+        return stream.home or None
+    found = next((each for each in fields if each.lower() == statement.by.name.lower()), None)
+    if found is None:
+        remedy = suggestion(statement.by.name, fields) or f"it has {', '.join(fields)}"
+        message = f"the stream {stream.name} has no column {statement.by.name}"
+        raise WJoinError("WJ202", message, span=statement.by.span, help=remedy)
+    return found
 
 
 def _kind(stream: StreamDeclaration, fields: dict[str, str]) -> TimeKind:
@@ -123,6 +139,7 @@ def _found(profile: Profile, kind: TimeKind, *, whole: bool) -> dict[str, float]
     for column, count in profile.distinct.items():
         values[f"distinct.{column.lower()}"] = count
         values[f"heaviest.{column.lower()}"] = max(profile.heaviest[column], 1 / count)
+    values |= {f"local.{column.lower()}": share for column, share in profile.local.items()}
     values |= {f"bucket.{column.lower()}": float(bucket) for column, bucket in profile.buckets.items()}
     for column, (least, greatest) in profile.ranges.items():
         values[f"minimum.{column.lower()}"] = least
