@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,8 @@ from wjoin.sources.catalog import catalog_of
 _HERE = Path(__file__).parent
 # Tests in these folders run on Spark.
 _ON_SPARK = {"spark", "stream", "faults", "compat", "delta", "iceberg", "kafka"}
+# A file whose tests all have one of these marks.
+_MARKED = re.compile(r"^pytestmark = .*\b(long|thorough)\b", re.MULTILINE)
 # When they run, after the tests without any of these marks; the first mark counts. Files begin in this order:
 # one that takes minutes must not begin last, when the other processes have nothing left to do.
 _COSTLY = {"faults": 2, "spark": 3, "slow": 1}
@@ -57,6 +60,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--minutes", type=float, default=10.0, help="how long a thorough attack takes")
     parser.addoption("--backlog", type=int, default=12_000_000, help="rows that wait in the tests of memory")
     parser.addoption("--limit-gb", type=float, default=4.0, help="anonymous memory that these may take")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave a file without a quick test out of `make test`: reading it takes as long as some tests."""
+    if not config.option.markexpr.startswith("quick") or not collection_path.name.startswith("test_"):
+        return None
+    text = collection_path.read_text("utf-8")
+    return True if "quick" not in text and _MARKED.search(text) else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
