@@ -7,6 +7,10 @@ micro-batch (executor/sites/likely.py). No Spark is needed: rows, counts and fil
 
     python benchmarks/sites_approximate.py
     python benchmarks/sites_approximate.py --skew 0.4 1.0 --error 0.05 0.1 --local 0.8
+    python benchmarks/sites_approximate.py --rate 900 --latency 20 100 --rows 500 --domain 13107
+
+With ``--rate`` the links are limited: a proxy before each site brings so many kbit in a second in each
+direction, with a latency; it is told how many rows a second of both streams each way brings then.
 """
 
 import argparse
@@ -15,6 +19,7 @@ import itertools
 import json
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -28,7 +33,8 @@ from tables import aligned
 
 from tests.kit.slow_link import SlowLink, port_of
 from wjoin.executor.sites.fetching import client_of
-from wjoin.executor.sites.likely import Chooser, Likely, LikelySide, Reached
+from wjoin.executor.sites.likely import Chooser
+from wjoin.executor.sites.likely_offsets import Likely, LikelyRows, LikelySide, Reached
 from wjoin.executor.sites.missed import pairs_by_key
 from wjoin.sites.protocol import SiteAddress
 from wjoin.sites.value_filter import ValueFilter
@@ -38,7 +44,7 @@ SITES = 4
 NAMES = ("r", "s")
 START = 1_714_557_600_000_000
 SECOND = 1_000_000
-BITS, SAMPLE = 18, 32
+BITS, SAMPLE = 24, 32
 CEILING = 1 << 62
 COLUMNS = ["k", "ts", "payload"]
 _MIX = 2_654_435_761
@@ -67,6 +73,13 @@ class Load:
     window: int
     payload: int
     domain: int
+    rate: float | None = None
+    latency: float = 0.0
+
+    @property
+    def all_rows(self) -> int:
+        """The rows of both streams at all sites."""
+        return 2 * SITES * self.rows * self.seconds
 
     def batch(self, site: int, stream: int, second: int) -> pa.Table:
         """Return a second of rows of a stream at a site."""
@@ -86,7 +99,10 @@ class Load:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a run has cost and missed; ``told``: its error as estimated, and the interval."""
+    """What a run has cost and missed; ``told``: its error as estimated, and the interval.
+
+    ``least``: the share of the rows without which no choice misses as few results as were asked for.
+    """
 
     load: Load
     simple: int
@@ -94,6 +110,9 @@ class Measured:
     rows: float
     error: float
     told: tuple[float, float, float]
+    least: float
+    simple_seconds: float
+    likely_seconds: float
 
     @property
     def share(self) -> float:
@@ -133,7 +152,7 @@ def measured(load: Load, folder: Path) -> Measured:
         places: list[Reached] = []
         sent: list[list[Rows]] = [[], []]
         came: list[list[Rows]] = [[], []]
-        before = [each.passed for each in links]
+        before, working = [each.passed for each in links], 0.0
         for second in range(load.seconds):
             for site, stream in itertools.product(range(SITES), range(2)):
                 _put(
@@ -141,26 +160,53 @@ def measured(load: Load, folder: Path) -> Measured:
                 )
             for site, name in itertools.product(sites, NAMES):
                 site.wait_for(name, load.rows * (second + 1))
+            limit(links, load)
+            began = time.monotonic()
             # A site knows the columns of a stream by its first file.
             places = places or [each.begin(latest=False) for each in choosers]
             for stream, chooser in enumerate(choosers):
                 end = chooser.after(places[stream], [load.rows * (second + 1)] * SITES)
                 came[stream] += brought(chooser, places[stream], end, addresses)
                 places[stream] = end
+            working += time.monotonic() - began
+            limit(links, None)
         size = sum(link.passed.since(at).size for link, at in zip(links, before, strict=True))
         before = [each.passed for each in links]
-        for stream, site in itertools.product(range(2), range(SITES)):
-            for second in range(load.seconds):
-                numbers = (second * load.rows, (second + 1) * load.rows)
-                lineage = places[stream].lineages[site]
-                for _ in client_of(addresses[site]).rows(NAMES[stream], lineage, *numbers, COLUMNS):
-                    pass
+        limit(links, load)
+        began = time.monotonic()
+        for second, stream in itertools.product(range(load.seconds), range(2)):
+            numbers = (second * load.rows, (second + 1) * load.rows)
+            asked = [
+                (address, NAMES[stream], lineage, *numbers)
+                for address, lineage in zip(addresses, places[stream].lineages, strict=True)
+            ]
+            with ThreadPoolExecutor(SITES) as pool:
+                list(pool.map(_all_rows, asked))
+        simple_seconds = time.monotonic() - began
+        limit(links, None)
         simple = sum(link.passed.since(at).size for link, at in zip(links, before, strict=True))
     all_pairs, found = pairs(sent, span), pairs(came, span)
     missed = choosers[0].missed
     error = missed.missing.error(found) if missed else (0.0, 0.0, 0.0)
-    rows = sum(len(each[0]) for own in came for each in own) / (2 * SITES * load.rows * load.seconds)
-    return Measured(load, simple, size, rows, 1 - found / all_pairs, error)
+    rows = sum(len(each[0]) for own in came for each in own) / load.all_rows
+    least = least_rows(sent, span, load.error)
+    true = 1 - found / all_pairs
+    return Measured(load, simple, size, rows, true, error, least, simple_seconds, working)
+
+
+def limit(links: Sequence[SlowLink], load: Load | None) -> None:
+    """Have links be as slow as a load wants, from now on; None: as fast as they can be."""
+    for each in links:
+        if load is None or load.rate is None:
+            each.change(bytes_per_second=None, latency=0.0)
+        else:
+            each.change(bytes_per_second=load.rate * 125, latency=load.latency)
+
+
+def _all_rows(asked: tuple[SiteAddress, str, str, int, int]) -> None:
+    address, *rest = asked
+    for _ in client_of(address).rows(*rest, COLUMNS):
+        pass
 
 
 def brought(
@@ -169,17 +215,46 @@ def brought(
     """Yield the rows that a micro-batch brings."""
     if end is begin:
         return
-    for part in chooser.parts(begin, end):
+
+    def of_part(part: LikelyRows) -> list[Rows]:
         asked = (NAMES[chooser.own], part.lineage, part.ranges, "k", COLUMNS)
         filter = ValueFilter.decode(part.filter)
-        blocks = client_of(addresses[part.site]).reduced(*asked, filter=None, keys=filter, high=CEILING)
-        yield from (_rows(each) for each in blocks)
+        client = client_of(addresses[part.site])
+        blocks = client.reduced(*asked, filter=None, keys=filter, high=CEILING)
+        return [_rows(each) for each in blocks]
+
+    parts = [*chooser.parts(begin, end)]
+    with ThreadPoolExecutor(max(1, len(parts))) as pool:
+        for found in pool.map(of_part, parts):
+            yield from found
 
 
 def pairs(rows: Sequence[Sequence[Rows]], span: int) -> int:
     """Return how many pairs some rows of both streams have."""
     sides = [tuple(np.concatenate(each) for each in zip(*own, strict=True)) for own in rows]
     return int(pairs_by_key(sides[0], sides[1], span, span)[1].sum())
+
+
+def least_rows(rows: Sequence[Sequence[Rows]], span: int, error: float) -> float:
+    """Return a share of the rows of both streams with less than which more results are missed than ``error``.
+
+    The pairs among some rows are at most half of the sum of their partners. So no choice does with less rows
+    than those with the most partners whose sum is twice the results that are wanted.
+    """
+    sides = [tuple(np.concatenate(each) for each in zip(*own, strict=True)) for own in rows]
+    partners = np.concatenate([partners_of(*sides, span), partners_of(*reversed(sides), span)])
+    reached = np.cumsum(np.sort(partners)[::-1])
+    return float(np.searchsorted(reached, (1 - error) * reached[-1]) + 1) / len(partners)
+
+
+def partners_of(own: Rows, others: Rows, span: int) -> np.ndarray:
+    """Return how many partners each row has."""
+    _, places = np.unique(np.concatenate([own[0], others[0]]), return_inverse=True)
+    first = min(int(own[1].min()), int(others[1].min())) - span
+    width = max(int(own[1].max()), int(others[1].max())) + span + 1 - first
+    at = places[: len(own[0])] * width + own[1] - first
+    order = np.sort(places[len(own[0]) :] * width + others[1] - first)
+    return np.searchsorted(order, at + span, "right") - np.searchsorted(order, at - span, "left")
 
 
 def _rows(found: pa.Table | pa.RecordBatch) -> Rows:
@@ -196,7 +271,10 @@ def _put(rows: pa.Table, folder: Path, number: int, sent: list[Rows]) -> None:
 def table(found: Sequence[Measured]) -> str:
     """Return a line for each run."""
     lines = [
-        ["skew", "own keys", "asked ε", "bytes / SIMPLE", "rows brought", "true ε", "told ε", "with 95 %"]
+        [
+            *("skew", "own keys", "asked ε", "bytes / SIMPLE", "rows brought", "no choice with less than"),
+            *("true ε", "told ε", "with 95 %", "link", "rows/s", "of SIMPLE's"),
+        ]
     ]
     for each in found:
         share, low, high = each.told
@@ -207,12 +285,23 @@ def table(found: Sequence[Measured]) -> str:
                 f"{each.load.error:.0%}",
                 f"{each.share:.3f}",
                 f"{each.rows:.3f}",
+                f"{each.least:.3f}",
                 f"{each.error:.4f}",
                 f"{share:.4f}",
                 f"{low:.4f} to {high:.4f}",
+                *_speed(each),
             ]
         )
     return aligned(lines)
+
+
+def _speed(each: Measured) -> tuple[str, str, str]:
+    load = each.load
+    if load.rate is None:
+        return "", "", ""
+    link = f"{load.rate:g} kbit/s, {1000 * load.latency:g} ms"
+    faster = each.simple_seconds / each.likely_seconds
+    return link, f"{load.all_rows / each.likely_seconds:,.0f}", f"{faster:.2f}"
 
 
 def main() -> int:
@@ -229,13 +318,16 @@ def main() -> int:
     add("--window", type=int, default=4, help="seconds (%(default)s)")
     add("--payload", type=int, default=200, help="bytes of a row besides key and time (%(default)s)")
     add("--domain", type=int, default=1 << 17, help="keys of each site (%(default)s)")
+    add("--rate", type=float, help="kbit/s of each link in each direction (no limit)")
+    add("--latency", type=float, nargs="+", default=[20], help="ms in each direction, with --rate")
     add("--json", type=Path, help="write the outcomes to this file, too")
     asked = parser.parse_args()
     shape = (asked.rows, asked.seconds, asked.window, asked.payload, asked.domain)
     found = []
-    for skew, local, error in itertools.product(asked.skew, asked.local, asked.error):
+    latencies = [each / 1000 for each in asked.latency] if asked.rate else [0.0]
+    for skew, local, error, latency in itertools.product(asked.skew, asked.local, asked.error, latencies):
         with tempfile.TemporaryDirectory("-sites", "wjoin-") as folder:
-            found.append(measured(Load(skew, local, error, *shape), Path(folder)))
+            found.append(measured(Load(skew, local, error, *shape, asked.rate, latency), Path(folder)))
         print(table(found[-1:]), file=sys.stderr, flush=True)
     print(table(found))
     if asked.json is not None:

@@ -61,7 +61,7 @@ class Planning:
     ``whole`` are the sequences of joins on all that links their streams, ``drafts`` those to plan, ``shapes``
     their plans, ``weighings`` those of them that may be taken. The first of the ``candidates`` is taken, its
     streams at sites as ``shipments`` say. ``approximate``: what is asked of it if it may lose results;
-    ``likely``: the same where all its streams are at sites.
+    ``likely``: the same where all its streams are at sites, ``all_rows``: that all rows come from there.
     """
 
     request: Request
@@ -82,6 +82,7 @@ class Planning:
     shipments: tuple[Shipments, ...] = ()
     approximate: Approximation | None = None
     likely: LikelyJoin | None = None
+    all_rows: bool = False
 
     @property
     def streaming(self) -> bool:

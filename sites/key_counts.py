@@ -63,7 +63,7 @@ class KeyCounts:
     """``counts`` of rows in ``buckets``, which ascend, and the rows of a sample: all arrays of int64.
 
     Of a sampled row there are the low 32 bits of its value's hash, and its event time. ``extent`` is of all
-    rows of the range.
+    rows of the range; ``size``: bytes that have travelled.
     """
 
     extent: Extent
@@ -71,6 +71,7 @@ class KeyCounts:
     counts: Integers
     sample_hashes: Integers
     sample_times: Integers
+    size: int = 0
 
     @classmethod
     def of(cls, hashes: Hashes, found: Integers, bits: int, sample: int, extent: Extent) -> "KeyCounts":
@@ -94,6 +95,7 @@ class KeyCounts:
             counts,
             np.concatenate([each.sample_hashes for each in some]),
             np.concatenate([each.sample_times for each in some]),
+            sum(each.size for each in some),
         )
 
     def encode(self) -> bytes:
@@ -127,7 +129,7 @@ class KeyCounts:
         ):
             raise SiteError("broken", "the counts are none of the rows that were asked for")
         found = ages + (extent.earliest or 0)
-        return cls(extent, np.cumsum(gaps) - 1, counts, hashes & int(_SHORT), found)
+        return cls(extent, np.cumsum(gaps) - 1, counts, hashes & int(_SHORT), found, len(data))
 
 
 def in_sample(buckets: Integers, sample: int) -> Flags:

@@ -93,7 +93,7 @@ class ValueFilter:
         """
         body = bytes((bits,)) + packed_numbers([np.diff(buckets, prepend=-1)])
         head = _head(kind, _BUCKETS, len(buckets), 1 << bits)
-        return cls._made(kind, len(buckets), _flagged(buckets, bits), head + body)
+        return cls._made(kind, len(buckets), Buckets(buckets.astype(np.uint64), bits), head + body)
 
     @classmethod
     def _made(cls, kind: str, count: int, found: ValueSet, encoded: bytes) -> "ValueFilter":
@@ -187,7 +187,7 @@ def unpacked_size(data: bytes | memoryview) -> int:
 
 
 def _unpacked(form: bytes, count: int, size: int) -> int:
-    return max(size, 0 if form == _BLOOM else 8 * count)
+    return size if form == _BLOOM else 8 * count if form == _BUCKETS else max(size, 8 * count)
 
 
 @cache
@@ -221,13 +221,7 @@ def _buckets(body: bytes, count: int, size: int) -> Buckets:
     (gaps,) = unpacked_numbers(body[1:], [count])
     if not ((gaps > 0).all() and (gaps <= size).all() and gaps.sum() <= size):
         raise SiteError("broken", "the buckets of the filter do not ascend")
-    return _flagged(np.cumsum(gaps) - 1, bits)
-
-
-def _flagged(buckets: Integers, bits: int) -> Buckets:
-    flags = np.zeros(1 << bits, np.bool_)
-    flags[buckets] = True
-    return Buckets(flags)
+    return Buckets((np.cumsum(gaps) - 1).astype(np.uint64), bits)
 
 
 def _exact(kind: str, body: bytes, count: int, size: int) -> Numbers | Texts:

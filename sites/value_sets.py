@@ -178,19 +178,24 @@ class Bloom:
 
 @dataclass(frozen=True, eq=False)
 class Buckets:
-    """The values whose hash falls into some buckets (wjoin.sites.key_counts): a flag for each bucket."""
+    """The values whose hash falls into some of 2**``bits`` buckets (wjoin.sites.key_counts), which ascend."""
 
-    flags: Flags
+    buckets: Hashes
+    bits: int
 
     @property
     def size(self) -> int:
         """Bytes that it has in memory."""
-        return int(self.flags.nbytes)
+        return int(self.buckets.nbytes)
 
     def contains(self, values: pa.Array) -> Flags:
         """Return for each value whether it is in one of the buckets."""
-        places = column_hashes(values) & np.uint64(len(self.flags) - 1)
-        return self.flags[places.astype(np.intp)] & _there(values)
+        if not len(self.buckets):
+            return np.zeros(len(values), np.bool_)
+        wanted = column_hashes(values) & np.uint64((1 << self.bits) - 1)
+        places = np.minimum(np.searchsorted(self.buckets, wanted), len(self.buckets) - 1)
+        found: Flags = (self.buckets[places] == wanted) & _there(values)
+        return found
 
 
 def _two_hashes(values: pa.Array) -> tuple[Hashes, Hashes]:

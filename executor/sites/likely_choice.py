@@ -1,77 +1,68 @@
 """Which hash buckets of a join's key are worth their rows: results are weighed against bytes.
 
 A key with a rows of one stream and b of the other brings a·b results for a + b rows, so that a part of the
-results costs a smaller part of the rows where some keys are frequent. The counts of both streams by bucket
-(wjoin.sites.key_counts) say which these are. Where both have few rows in a bucket, they may be of different
-keys: how many such buckets there would be by chance alone follows from how many each stream has.
+results costs a smaller part of the rows where some keys are frequent. What a choice may bring are the pairs
+with a row that is new (executor/sites/likely_pairs.py), and what it costs the rows that have not come yet.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from wjoin.parts.kernels.runs import BoolArray, Int64Array
+from wjoin.executor.sites.likely_pairs import Offer
+from wjoin.parts.kernels.runs import Int64Array
 
-Floats = npt.NDArray[np.float64]
+MOST_MISSED = 0.95
+"""The share of results that a choice misses at the most, however few have been missed so far."""
 
-STAYS = 0.5
-"""A bucket that has been chosen stays so until it is worth so much less than the last one that is chosen."""
+_LEAST, _MOST = 0.1, 2.0
+"""How far a choice aims below and above what is asked, to make up for those before."""
 
-_MOST = 1 << 20
-"""Rows of a bucket that are told from more of them."""
+_BATCHES = 2.0
+"""In so many micro-batches what was missed too much, or too little, is made up for."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What is asked: to miss a share of the results of ``error``, or to bring so many rows of each that
+    comes (``messages``).
+    """
+
+    error: float | None
+    messages: float | None = None
+
+    def aimed(self, so_far: tuple[float, float], new: float) -> float:
+        """Return which share a choice aims at. ``so_far``: what counts against it, of how much in all;
+        ``new``: how much is new.
+
+        >>> Goal(0.1).aimed((5, 100), 25), Goal(0.1).aimed((20, 100), 25)
+        (0.15000000000000002, 0.010000000000000002)
+        """
+        asked = self.error if self.error is not None else self.messages or 0.0
+        spent, whole = so_far
+        found = asked + (asked * whole - spent) / (_BATCHES * max(new, 1.0))
+        least, most = _LEAST * asked, _MOST * asked
+        return float(np.clip(found, least, min(most, MOST_MISSED) if self.error is not None else most))
 
 
 def worthwhile(
-    rows: Sequence[Int64Array], widths: Sequence[float], error: float, chosen: BoolArray
-) -> BoolArray:
-    """Return which buckets to bring so that a share of the results of ``error`` is missed, about.
+    offer: Offer, widths: Sequence[float], *, error: float | None, messages: float | None = None
+) -> Int64Array:
+    """Return the buckets to bring (int64[n], ascending): those worth most first.
 
-    ``rows``: of each of the two streams by bucket (int64); ``widths``: bytes of a row of each; ``chosen``:
-    the buckets that are chosen now. Those that are worth most are taken first. Raises ValueError.
-
-    >>> import numpy as np
-    >>> one, other = np.array([1000, 1, 1, 0, 0, 0, 0, 0]), np.array([900, 1, 0, 1, 0, 0, 0, 0])
-    >>> [worthwhile((one, other), (9, 9), each, one < 0).tolist()[:4] for each in (0.0, 0.1)]
-    [[True, True, False, False], [True, False, False, False]]
+    So many that a share of the results of ``error`` is missed, or that of each new row ``messages`` come;
+    ``widths``: bytes of a row of each stream. With an error of 0 all that may bring something.
     """
-    one, other = rows
-    if not len(one) == len(other) == len(chosen):
-        raise ValueError("the streams have different buckets")
-    found = np.zeros(len(one), np.bool_)
-    both = np.flatnonzero((one > 0) & (other > 0))
-    if error <= 0 or not len(both):
-        found[both] = True
-        return found
-    a, b = one[both], other[both]
-    results = a.astype(np.float64) * b * same_keys(rows, both)
-    worth = results / (a * widths[0] + b * widths[1])
+    gain = offer.gain
+    rows = offer.rows[0] + offer.rows[1]
+    worth = gain.values / np.maximum(offer.rows[0] * widths[0] + offer.rows[1] * widths[1], 1e-9)
     order = np.argsort(-worth, kind="stable")
-    reached = np.cumsum(results[order])
-    if reached[-1] <= 0:
-        found[both] = True
-        return found
-    last = int(np.searchsorted(reached, (1 - error) * reached[-1]))
-    found[both[order[: last + 1]]] = True
-    least = worth[order[min(last, len(order) - 1)]]
-    found[both[chosen[both] & (worth >= STAYS * least)]] = True
-    return found
-
-
-def same_keys(rows: Sequence[Int64Array], buckets: Int64Array) -> Floats:
-    """Return how likely the rows of both streams in some buckets are of the same keys.
-
-    As many buckets as have so many rows of both by chance alone have them so.
-    """
-    one, other = rows
-    a, b = (np.minimum(each[buckets], _MOST) for each in rows)
-    kinds, place, there = np.unique(a * (2 * _MOST) + b, return_inverse=True, return_counts=True)
-    by_chance = _having(one, kinds // (2 * _MOST)) * _having(other, kinds % (2 * _MOST)) / len(one)
-    likely: Floats = np.clip(1 - by_chance / there, 0, 1)[place]
-    return likely
-
-
-def _having(rows: Int64Array, counts: Int64Array) -> Floats:
-    """Return how many buckets have each of some counts of rows."""
-    values, found = np.unique(np.minimum(rows, _MOST), return_counts=True)
-    return found[np.searchsorted(values, counts)].astype(np.float64)
+    if error is not None and error <= 0:
+        last = len(order)
+    elif error is not None:
+        wanted = (1 - error) * offer.pairs.values.sum()
+        last = int(np.searchsorted(np.cumsum(gain.values[order]), wanted)) + 1 if wanted > 0 else 0
+    else:
+        last = int(np.searchsorted(np.cumsum(rows[order]), (messages or 0.0) * offer.came, "right"))
+    return np.sort(gain.buckets[order[:last]])

@@ -1,19 +1,21 @@
 """How many results a choice of rows at sites has missed, told while it runs.
 
-The counts of both streams by bucket say about how many pairs a bucket has: all pairs of its rows, but for
-the share whose times do not fit, and such as are of two keys by chance. Of a share of the buckets each row is
-told, so that their pairs are known exactly: what the counts say is put right by what they say wrong there
-(the difference estimator: Särndal, Swensson and Wretman, Model Assisted Survey Sampling, 1992, section 6.3).
-So the estimate has no bias, and a narrow interval also where few of the buckets have most of what is missed.
+The counts of both streams by bucket say about how many pairs a choice misses: all pairs of their rows, but
+for the share whose times do not fit, and such as are of two keys by chance. Of a share of the buckets each
+row is told, so that it is known which of their pairs are missed: what the counts say is put right by what
+they say wrong there (the difference estimator: Särndal, Swensson and Wretman, Model Assisted Survey Sampling,
+1992, section 6.3). So the estimate has no bias, and a narrow interval also where few of the buckets have most
+of what is missed.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from wjoin.executor.sites.likely_choice import same_keys
+from wjoin.executor.sites.likely_pairs import Sparse, is_in
 from wjoin.parts.kernels.runs import BoolArray, Int64Array
 from wjoin.sites.key_counts import KeyCounts, in_sample
 
@@ -21,11 +23,13 @@ Floats = npt.NDArray[np.float64]
 Rows = tuple[Int64Array, Int64Array]
 
 _SIGMAS = 1.96
+_NOTHING = 1e-9
+
+_TRUSTED = (0.5, 1.5)
+"""By how much counts may be wrong at the least and at the most."""
+
 _FEW = 3.0
 """So many buckets with one pair each are missed with 95 % where none of the sample is."""
-
-_POINTS = 8
-"""Times that stand for a range of rows."""
 
 
 @dataclass(frozen=True)
@@ -49,126 +53,114 @@ class Missing:
 
 
 @dataclass(frozen=True, eq=False)
-class _Pairs:
-    """Pairs by bucket as of an event time: as the counts have them, and by how much more there are."""
+class _Told:
+    """Rows of a stream that are told one by one: ``numbers`` are those of the choices before which they came
+    to be known, ``came`` says which have come, ``closed`` which come no more.
+    """
 
-    seen: int
-    buckets: Int64Array
-    pairs: Floats
-    more: Floats
+    hashes: Int64Array = field(default_factory=lambda: np.empty(0, np.int64))
+    times: Int64Array = field(default_factory=lambda: np.empty(0, np.int64))
+    numbers: Int64Array = field(default_factory=lambda: np.empty(0, np.int64))
+    came: BoolArray = field(default_factory=lambda: np.empty(0, np.bool_))
+    closed: BoolArray = field(default_factory=lambda: np.empty(0, np.bool_))
 
-    def of(self, flags: BoolArray) -> "_Pairs":
-        return _Pairs(self.seen, self.buckets[flags], self.pairs[flags], self.more[flags])
+    def plus(self, other: "_Told") -> "_Told":
+        hashes, times, numbers, came, closed = (
+            np.concatenate(each) for each in zip(self._all, other._all, strict=True)
+        )
+        return _Told(hashes, times, numbers, came, closed)
+
+    def where(self, chosen: BoolArray) -> "_Told":
+        hashes, times, numbers, came, closed = (each[chosen] for each in self._all)
+        return _Told(hashes, times, numbers, came, closed)
+
+    @property
+    def _all(self) -> Sequence[npt.NDArray[Any]]:
+        return self.hashes, self.times, self.numbers, self.came, self.closed
+
+    def after(self, hit: BoolArray, low: int, number: int) -> "_Told":
+        """Return them after a choice of rows ``hit``, of which older ones than ``low`` do not come."""
+        hit = hit & ~self.closed
+        came = self.came | (hit & ((self.numbers == number) | (self.times >= low)))
+        return replace(self, came=came, closed=self.closed | hit)
 
 
 class Missed:
-    """The pairs whose rows are not brought: stream 1 from ``back`` before to ``ahead`` after stream 0.
+    """The pairs that are not brought: stream 1 from ``back`` before to ``ahead`` after stream 0.
 
     Rows are held for ``hold`` behind the latest one. There are 2**``bits`` buckets, of which one of
-    ``sample`` is told row by row. ``found``: results that are there, as the counts have them.
+    ``sample`` is told row by row. As of the last choice, ``found`` are the results that are there, as the
+    counts have them, and ``missing`` what is missed; pairs that may be found still count as such.
     """
 
     def __init__(self, ahead: int, back: int, hold: int, bits: int, sample: int) -> None:
         self._ahead, self._back, self._hold, self._sample = ahead, back, hold, sample
         self._size = 1 << bits
-        self._kept: list[list[KeyCounts]] = [[], []]
-        self._new: list[list[KeyCounts]] = [[], []]
-        self._waiting: list[_Pairs] = []
+        self._told = [_Told(), _Told()]
+        self._guess, self._guessed, self._exact = 0.0, Sparse(), Sparse()
         self.found = 0.0
-        self._pairs, self._more = np.zeros(self._size), np.zeros(self._size)
+        self.missing = Missing(0.0, 0.0)
 
-    def add(self, stream: int, rows: KeyCounts) -> None:
-        """Take rows that have come."""
-        self._new[stream].append(rows)
+    def add(self, stream: int, number: int, counts: KeyCounts, since: Sparse) -> None:
+        """Take rows that came to be known before a choice; ``since``: as ``Windows.offer`` has it."""
+        hashes = counts.sample_hashes
+        come = since.at(self._buckets(hashes)) > number
+        new = _Told(hashes, counts.sample_times, np.full(len(hashes), number), come, come)
+        self._told[stream] = self._told[stream].plus(new)
 
-    def settle(self, chosen: BoolArray, seen: int) -> None:
-        """Take which buckets are brought from now on, and the latest event time.
+    def settle(
+        self, number: int, chosen: Int64Array, lows: Sequence[int], seen: int, told: tuple[Sparse, Sparse]
+    ) -> None:
+        """Take what a choice brings; ``told``: the pairs that it finds and misses as ``Windows.settle`` does.
 
-        Pairs in them are found, also earlier ones; others wait until their rows are held no more.
+        Rows come from ``lows`` on, of each stream; ``seen`` is the latest event time.
         """
-        self._waiting.append(self._came(seen))
-        waiting = []
-        for each in self._waiting:
-            there = chosen[each.buckets]
-            self.found += float(each.pairs[there].sum())
-            left = each.of(~there)
-            if each.seen < seen - self._hold:
-                np.add.at(self._pairs, left.buckets, left.pairs)
-                np.add.at(self._more, left.buckets, left.more)
-            elif len(left.buckets):
-                waiting.append(left)
-        self._waiting = waiting
-        for stream, new in enumerate(self._new):
-            rows = [*self._kept[stream], *new]
-            self._kept[stream] = [each for each in rows if (each.extent.latest or 0) >= seen - self._hold]
-            self._new[stream] = []
+        found, missed = told
+        self.found += float(found.values.sum())
+        self._guess += float(missed.values.sum())
+        own = missed.where(in_sample(missed.buckets, self._sample))
+        self._guessed = Sparse.together([self._guessed, own])
+        self._told = [
+            each.after(is_in(self._buckets(each.hashes), chosen), low, number)
+            for each, low in zip(self._told, lows, strict=True)
+        ]
+        one, other = self._told
+        final = one.times < seen - self._hold
+        if final.any():
+            self._exact = Sparse.together([self._exact, self._lost(one.where(final), other)])
+            kept = other.times >= seen - self._hold - max(self._ahead, self._back, 0)
+            self._told = [one.where(~final), other.where(kept)]
+        self.missing = self._estimated()
 
     @property
-    def missing(self) -> Missing:
-        """What is missed so far; pairs that wait count as such."""
-        pairs, more = self._pairs.copy(), self._more.copy()
-        for each in self._waiting:
-            np.add.at(pairs, each.buckets, each.pairs)
-            np.add.at(more, each.buckets, each.more)
-        results = float(pairs.sum()) + self._sample * float(more.sum())
+    def counted_share(self) -> float:
+        """What the counts alone have said of each result that is missed."""
+        low, high = _TRUSTED
+        return float(np.clip(self._guess / self.missing.results, low, high)) if self.missing.results else 1.0
+
+    def _estimated(self) -> Missing:
+        exact = Sparse.together([self._exact, self._lost(*self._told)])
+        less = replace(self._guessed, values=-self._guessed.values)
+        more = Sparse.together([exact, less]).values
+        results = self._guess + self._sample * float(more.sum())
         variance = self._sample * (self._sample - 1) * float((more**2).sum())
-        spread = _SIGMAS * float(np.sqrt(variance)) if more.any() else _FEW * self._sample
+        some = bool((np.abs(more) > _NOTHING).any())
+        spread = _SIGMAS * float(np.sqrt(variance)) if some else _FEW * self._sample
         return Missing(max(0.0, results), spread)
 
-    def _came(self, seen: int) -> _Pairs:
-        """Return the pairs with a new row."""
-        old, new = ([self._total(each) for each in rows] for rows in (self._kept, self._new))
-        rows = [one + other for one, other in zip(old, new, strict=True)]
-        pairs = (new[0] * rows[1] + old[0] * new[1]).astype(np.float64)
-        buckets = np.flatnonzero(pairs)
-        pairs = pairs[buckets] * self._in_time() * same_keys(rows, buckets)
-        exact = np.zeros(self._size)
-        first = self._sampled(self._new[0], [*self._kept[1], *self._new[1]])
-        second = self._sampled(self._kept[0], self._new[1])
-        for keys, counts in (first, second):
-            np.add.at(exact, keys & (self._size - 1), counts)
-        told = in_sample(buckets, self._sample)
-        return _Pairs(seen, buckets, pairs, np.where(told, exact[buckets] - pairs, 0.0))
+    def _buckets(self, hashes: Int64Array) -> Int64Array:
+        return hashes & (self._size - 1)
 
-    def _total(self, some: Sequence[KeyCounts]) -> Int64Array:
-        found = np.zeros(self._size, np.int64)
-        for each in some:
-            found[each.buckets] += each.counts
-        return found
-
-    def _in_time(self) -> float:
-        """Return the share of the pairs with a new row whose times fit, were they even in each range."""
-        (old, others), (new, fresh) = ([_times(each) for each in rows] for rows in (self._kept, self._new))
-        both = np.concatenate([others[0], fresh[0]]), np.concatenate([others[1], fresh[1]])
-        fit = there = 0.0
-        for left, right in ((new, both), (old, fresh)):
-            apart = right[0][None, :] - left[0][:, None]
-            weights = left[1][:, None] * right[1][None, :]
-            fit += float(weights[(apart >= -self._back) & (apart <= self._ahead)].sum())
-            there += float(weights.sum())
-        return fit / there if there else 0.0
-
-    def _sampled(self, left: Sequence[KeyCounts], right: Sequence[KeyCounts]) -> Rows:
-        sides = [
-            (
-                np.concatenate([np.empty(0, np.int64), *(each.sample_hashes for each in some)]),
-                np.concatenate([np.empty(0, np.int64), *(each.sample_times for each in some)]),
+    def _lost(self, one: _Told, other: _Told) -> Sparse:
+        """Return how many pairs of the sample have not been brought, by bucket."""
+        found = []
+        for sign, left, right in ((1, one, other), (-1, one.where(one.came), other.where(other.came))):
+            keys, pairs = pairs_by_key(
+                (left.hashes, left.times), (right.hashes, right.times), self._back, self._ahead
             )
-            for some in (left, right)
-        ]
-        return pairs_by_key(sides[0], sides[1], self._back, self._ahead)
-
-
-def _times(some: Sequence[KeyCounts]) -> tuple[Floats, Floats]:
-    """Return times that stand for the rows of some ranges, and for how many rows each does."""
-    places = (np.arange(_POINTS) + 0.5) / _POINTS
-    found = [np.empty(0)]
-    weights = [np.empty(0)]
-    for each in some:
-        if each.extent.earliest is not None and each.extent.latest is not None:
-            found.append(each.extent.earliest + places * (each.extent.latest - each.extent.earliest))
-            weights.append(np.full(_POINTS, each.counts.sum() / _POINTS))
-    return np.concatenate(found), np.concatenate(weights)
+            buckets, places = np.unique(self._buckets(keys), return_inverse=True)
+            found.append(Sparse(buckets, sign * np.bincount(places, pairs, len(buckets)).astype(np.float64)))
+        return Sparse.together(found)
 
 
 def pairs_by_key(left: Rows, right: Rows, back: int, ahead: int) -> Rows:
@@ -189,6 +181,5 @@ def pairs_by_key(left: Rows, right: Rows, back: int, ahead: int) -> Rows:
     low, high = np.maximum(times - back, 0), np.minimum(times + ahead, span - 1)
     at = places * span
     pairs = np.searchsorted(order, at + high, "right") - np.searchsorted(order, at + low, "left")
-    counts = np.zeros(len(keys), np.int64)
-    np.add.at(counts, places, np.maximum(pairs, 0))
+    counts = np.bincount(places, np.maximum(pairs, 0), len(keys)).astype(np.int64)
     return keys[counts > 0], counts[counts > 0]

@@ -21,7 +21,8 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import LongType, StructField, StructType
 
 from wjoin.executor.sites.fetching import client_of
-from wjoin.executor.sites.likely import Chooser, Likely, LikelyRows, Reached
+from wjoin.executor.sites.likely import Chooser
+from wjoin.executor.sites.likely_offsets import Likely, LikelyRows, Reached
 from wjoin.executor.sites.site_errors import as_declared, told
 from wjoin.executor.sites.stream import numbered
 from wjoin.grammar.errors import WJoinError

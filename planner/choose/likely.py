@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from wjoin.grammar.errors import WJoinError
-from wjoin.grammar.hints import APPROXIMATE, ERROR, SHIP
+from wjoin.grammar.hints import APPROXIMATE, SHIP
 from wjoin.grammar.spans import Span
 from wjoin.planner.catalog import Relation
-from wjoin.planner.choose.choice import Wish, goal_wish
+from wjoin.planner.choose.choice import Wish, goal_wish, route_wish
 from wjoin.planner.choose.held_streams import entered, key_column_of
 from wjoin.planner.cost.model import CostModel
 from wjoin.planner.plan.approximation import Approximation, LikelyJoin
@@ -21,11 +21,22 @@ from wjoin.planner.plan.stage_kinds import Join
 from wjoin.planner.request import Planning
 from wjoin.planner.shape.join_keys import EXACT
 
-LEAST_BITS, MOST_BITS = 12, 20
-BUCKETS_A_ROW = 16
+LEAST_BITS, MOST_BITS = 12, 24
+BUCKETS_A_ROW = 64
 """Buckets for each row that a window has: by chance alone one of so many rows seems to have a partner."""
 
 _EXACTLY = f"leave {APPROXIMATE} out"
+
+_PLAN, _BASE = "PLAN", "base"
+_COUNTS = "sites tell counts by hash, which at two bytes a row are nearly exact"
+_OTHERS = {
+    "dft": "DFT tells how alike two windows are, not which rows match, and the query asks once for each row",
+    "skch": "SKCH tells how many rows of two windows match, not which, and the query asks once for each row",
+    "dftt": f"DFTT rebuilds counts from coefficients: {_COUNTS}",
+    "bloom": f"BLOOM tells which keys are there, not how often: {_COUNTS}",
+    "countsketch": f"COUNTSKETCH tells about how often keys come: {_COUNTS}",
+}
+"""Why sites tell none of these summaries: only counts, which is what DIGEST tells of nodes."""
 
 
 def at_sites(planning: Planning) -> bool:
@@ -37,9 +48,17 @@ def at_sites(planning: Planning) -> bool:
 def likely_refusals(planning: Planning) -> Iterator[tuple[str, str]]:
     """Yield what no approximate join over sites has, as it goes on after its name, and what to do."""
     block, settings = planning.request.block, planning.request.settings
-    goal = goal_wish(block, settings)
-    if goal is None or not goal.value.startswith(ERROR.lower()):
-        yield "over sites asks for a share of results", f"write {APPROXIMATE}(error = 0.1)"
+    goal, route = goal_wish(block, settings), route_wish(block, settings)
+    name = "" if route is None else route.part
+    if name in _OTHERS:
+        yield f"over sites has the plans DIGEST and BASE: {_OTHERS[name]}", "write PLAN(DIGEST)"
+    if any(hint.name == _PLAN and len(hint.arguments) > 1 for hint in block.hints):
+        yield "over sites has its sites as nodes", "leave the number of nodes out"
+    if goal is None and name != _BASE:
+        yield (
+            "over sites asks for a share of results, or of rows",
+            f"write {APPROXIMATE}(error = 0.1), or {APPROXIMATE}(messages = 0.2)",
+        )
     staged = _staged(planning)
     if len(staged) != 2:
         yield "over sites is of two streams", _EXACTLY
@@ -51,11 +70,23 @@ def likely_refusals(planning: Planning) -> Iterator[tuple[str, str]]:
 
 
 def with_likely(planning: Planning, asked: Approximation, wish: Wish) -> Planning:
-    """Return a planning whose streams bring only rows that probably match. Raises ValueError."""
+    """Return a planning whose streams bring only rows that probably match. Raises ValueError.
+
+    With PLAN(BASE) they bring all of them.
+    """
+    block, settings = planning.request.block, planning.request.settings
+    route = route_wish(block, settings)
+    # Which nodes rows visit is asked in Spark alone.
+    hints = tuple(hint for hint in block.hints if hint.name != _PLAN)
+    settings = {name: value for name, value in settings.items() if name != _PLAN}
+    request = replace(planning.request, block=replace(block, hints=hints), settings=settings)
+    planning = replace(planning, request=request)
+    if route is not None and route.part == _BASE:
+        return replace(planning, all_rows=True)
     staged = _staged(planning)
     ahead, back = _reach(planning, staged)
-    if asked.error is None or ahead is None or back is None:
-        raise ValueError("an approximate join over sites has an error and a window")
+    if ahead is None or back is None:
+        raise ValueError("an approximate join over sites has a window")
     times = list(planning.bound.times)
     delays = {each: time.delay for each in staged if (time := times[each]) is not None}
     hold = 2 * max(ahead, back, 0) + max(delays.values())
@@ -63,7 +94,9 @@ def with_likely(planning: Planning, asked: Approximation, wish: Wish) -> Plannin
         if (time := times[each]) is not None:
             times[each] = replace(time, delay=time.delay + hold)
     bound = replace(planning.bound, times=tuple(times))
-    return replace(planning, bound=bound, likely=LikelyJoin(asked.error, hold, delays, wish.span))
+    return replace(
+        planning, bound=bound, likely=LikelyJoin(asked.error, asked.messages, hold, delays, wish.span)
+    )
 
 
 def _staged(planning: Planning) -> list[int]:
@@ -104,7 +137,9 @@ def likely_rows(
     bits = min(MOST_BITS, max(LEAST_BITS, math.ceil(math.log2(max(1.0, BUCKETS_A_ROW * rows)))))
     late = [str(scan.columns[number].output) for number in scan.site.late]
     width = sum(relation.site.widths.get(each.lower(), 0.0) for each in (*scan.site.early, *late))
-    return LikelyRows(asked.error, asked.hold, asked.delays[stream], column, bits, max(width, 1.0))
+    return LikelyRows(
+        asked.error, asked.messages, asked.hold, asked.delays[stream], column, bits, max(width, 1.0)
+    )
 
 
 def refused(span: Span | None, why: str, remedy: str) -> WJoinError:

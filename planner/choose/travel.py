@@ -30,11 +30,13 @@ def travel(planning: Planning) -> Planning:
     remote = [stream for stream, scan in enumerate(plan.streams) if scan.site is not None]
     refused = {stream: _refused(plan, stream, relations[stream], layouts) for stream in remote}
     wishes = wished_shipping(request.block, request.settings, plan, refused)
+    if planning.all_rows:
+        wishes = {stream: Shipping.FULL for stream in remote if Shipping.FULL not in refused[stream]}
     found: dict[int, Shipments] = {}
     for stream in remote:
         site = relations[stream].site
         if site is not None:
-            wished, kept = wishes[stream], layouts.held(stream)
+            wished, kept = wishes.get(stream), layouts.held(stream)
             must = Shipping.HELD if kept else wished
             can = not refused[stream].get(Shipping.HELD)
             held = can and (must is Shipping.HELD or layouts.free)

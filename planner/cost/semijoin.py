@@ -194,7 +194,8 @@ class Shipments:
         them are worth it is known only as they come.
         """
         shipped = self.shipped
-        matched = min(1.0, self.matched.value) * (1 - rows.error)
+        matched = min(1.0, self.matched.value)
+        matched = min(matched, rows.messages or 1.0) if rows.error is None else matched * (1 - rows.error)
         size = shipped.rate * (COUNT_BYTES + matched * (NUMBER_BYTES + shipped.early + shipped.late))
         way = shipped.shipment(Shipping.LIKELY, size, 3 * shipped.batches)
         return replace(self, ways=(way, *self.ways), wished=True)

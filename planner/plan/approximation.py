@@ -35,13 +35,15 @@ class Approximation:
 
 @dataclass(frozen=True)
 class LikelyJoin:
-    """An approximate join of streams at sites, which may miss a share of the results of ``error``.
+    """An approximate join of streams at sites, which may miss a share of the results of ``error``, or bring
+    so many rows for each there is (``messages``).
 
     Rows that do not come are held for ``hold`` behind the latest row of their stream; ``delays`` are those
     that are declared, by stream; ``span``: where it is asked for, None for a setting.
     """
 
-    error: float
+    error: float | None
+    messages: float | None
     hold: int
     delays: Mapping[int, int]
     span: Span | None

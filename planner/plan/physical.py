@@ -89,14 +89,16 @@ class KeyCode:
 
 @dataclass(frozen=True)
 class LikelyRows:
-    """Which rows of a stream at sites come: as many as miss a share of the results of ``error``, about.
+    """Which rows of a stream at sites come: as many as miss a share of the results of ``error``, about, or so
+    many for each there is (``messages``).
 
     Others are held there for ``hold`` behind the latest row; ``delay`` is the declared one of the stream.
     Rows are weighed by 2**``bits`` buckets of hashes of the key ``column``, in lower case; one of them has
     ``width`` bytes on the way.
     """
 
-    error: float
+    error: float | None
+    messages: float | None
     hold: int
     delay: int
     column: str

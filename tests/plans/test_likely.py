@@ -36,9 +36,9 @@ def test_rows_that_probably_match_come_and_others_wait_for_twice_the_window() ->
         assert scan.site is not None
         hold = 40 * SECOND + max(each.delay for each in exact.streams)
         assert scan.site.shipping is Shipping.LIKELY
-        # 1,000 rows a second, for each of which there are 16 buckets.
+        # 1,000 rows a second, for each of which there are 64 buckets.
         assert scan.site.likely == LikelyRows(
-            0.1, hold, before.delay, "id", 20, 1416.0 if stream == 0 else 16.0
+            0.1, None, hold, before.delay, "id", 22, 1416.0 if stream == 0 else 16.0
         )
         assert scan.delay == before.delay + hold
 
@@ -61,6 +61,22 @@ def test_a_setting_is_for_joins_that_can_be_approximate() -> None:
     assert mixed.streams[0].site.likely is None
 
 
+def test_rows_may_be_asked_for_instead_of_results_and_the_plan_by_name() -> None:
+    named = "/*+ APPROXIMATE(messages = 0.2), PLAN(DIGEST) */"
+    site = planned(SELECT.format(hint=named, windows="WINDOW = 5 s")).physical.streams[0].site
+    assert site is not None
+    assert site.likely is not None
+    assert (site.likely.error, site.likely.messages) == (None, 0.2)
+
+
+def test_by_the_plan_base_all_rows_come() -> None:
+    plan = planned(SELECT.format(hint="/*+ PLAN(BASE) */", windows="WINDOW = 5 s")).physical
+    assert plan.approximate is None
+    for scan in plan.streams:
+        assert scan.site is not None
+        assert (scan.site.shipping, scan.site.likely) == (Shipping.FULL, None)
+
+
 OTHERWISE = replace(REMOTE, site=SiteFacts(WIDTHS, *LINK, "", frozenset(WIDTHS)))
 
 
@@ -74,9 +90,22 @@ OTHERWISE = replace(REMOTE, site=SiteFacts(WIDTHS, *LINK, "", frozenset(WIDTHS))
         ),
         (SELECT.format(hint=HINT, windows="WINDOW = 5 s"), (OTHERWISE, REMOTE), "reads the event time of A"),
         (
-            SELECT.format(hint="/*+ APPROXIMATE(messages = 2) */", windows="WINDOW = 5 s"),
+            SELECT.format(hint="/*+ PLAN(DIGEST) */", windows="WINDOW = 5 s"),
             (REMOTE, REMOTE),
-            "over sites asks for a share of results",
+            "over sites asks for a share of results, or of rows",
+        ),
+        (
+            SELECT.format(hint="/*+ APPROXIMATE(error = 0.1), PLAN(DIGEST, 4) */", windows="WINDOW = 5 s"),
+            (REMOTE, REMOTE),
+            "over sites has its sites as nodes",
+        ),
+        *(
+            (
+                SELECT.format(hint=f"/*+ APPROXIMATE(error = 0.1), PLAN({name}) */", windows="WINDOW = 5 s"),
+                (REMOTE, REMOTE),
+                f"has the plans DIGEST and BASE: {name} ",
+            )
+            for name in ("DFT", "DFTT", "BLOOM", "SKCH", "COUNTSKETCH")
         ),
         (
             SELECT.format(hint="/*+ APPROXIMATE(error = 0.1), SHIP(A = FULL) */", windows="WINDOW = 5 s"),

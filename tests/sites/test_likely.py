@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from tests.sites.processes import BEGIN, Process, Sites, put, wait_for_rows
 from tests.tiers import examples, tiers
 from wjoin.executor.sites.fetching import client_of
-from wjoin.executor.sites.likely import Chooser, Likely, LikelySide, Reached
-from wjoin.executor.sites.likely_choice import worthwhile
+from wjoin.executor.sites.likely import Chooser
+from wjoin.executor.sites.likely_choice import Goal, worthwhile
+from wjoin.executor.sites.likely_offsets import Likely, LikelySide, Reached
+from wjoin.executor.sites.likely_pairs import Offer, Sparse, Windows
 from wjoin.executor.sites.missed import Missed, pairs_by_key
 from wjoin.sites.held import Extent
 from wjoin.sites.key_counts import KeyCounts
@@ -28,19 +30,46 @@ CEILING = 1 << 62
 some_rows = st.lists(st.integers(0, 30), min_size=64, max_size=64).map(np.array)
 
 
+def offered(one: np.ndarray, other: np.ndarray) -> Offer:
+    """Return what a choice may bring where so many rows of each bucket are new."""
+    buckets = np.flatnonzero(one * other)
+    pairs = Sparse(buckets, (one * other)[buckets].astype(float))
+    rows = one[buckets].astype(float), other[buckets].astype(float)
+    return Offer(pairs, pairs, rows, (0, 0), float(one.sum() + other.sum()))
+
+
 @settings(max_examples=examples(200))
 @given(some_rows, some_rows, st.floats(0, 0.9))
 def test_the_worthiest_buckets_are_taken_until_enough_results_are_there(one, other, error):
-    none = np.zeros(64, np.bool_)
-    found = worthwhile((one, other), (1, 3), error, none)
-    both = (one > 0) & (other > 0)
-    assert not (found & ~both).any()
-    assert found.any() == both.any()
+    offer = offered(one, other)
+    found = worthwhile(offer, (1, 3), error=error)
+    results = one * other
+    assert (results[found] > 0).all()
+    assert results[found].sum() >= (1 - error) * results.sum() - 1e-6
     if error == 0:
-        assert (found == both).all()
-    more = worthwhile((one, other), (1, 3), error / 2, none)
-    assert not (found & ~more).any()
-    assert not (found & ~worthwhile((one, other), (1, 3), error, found)).any()
+        assert len(found) == len(offer.gain.buckets)
+    assert np.isin(found, worthwhile(offer, (1, 3), error=error / 2)).all()
+    left = np.setdiff1d(offer.gain.buckets, found)
+    worth = results / np.maximum(one + 3 * other, 1)
+    if len(found) and len(left):
+        assert worth[found].min() >= worth[left].max() - 1e-9
+
+
+@settings(max_examples=examples(200))
+@given(some_rows, some_rows, st.floats(0, 1.5))
+def test_no_more_rows_come_than_are_asked_for(one, other, messages):
+    found = worthwhile(offered(one, other), (1, 1), error=None, messages=messages)
+    assert (one + other)[found].sum() <= messages * (one + other).sum() + 1e-6
+    if messages >= 1:
+        assert len(found) == np.count_nonzero(one * other)
+
+
+def test_what_was_missed_too_much_is_made_up_for():
+    goal = Goal(0.1)
+    assert goal.aimed((0, 0), 10) == pytest.approx(0.1)
+    assert goal.aimed((20, 100), 50) < 0.1 < goal.aimed((5, 100), 50)
+    assert 0 < goal.aimed((1e9, 1e9), 1) < goal.aimed((0, 1e9), 1) <= 0.2
+    assert Goal(None, 0.5).aimed((80, 100), 100) < 0.5
 
 
 def keyed(random: np.random.Generator, rows: int, skew: float, second: int) -> tuple[np.ndarray, np.ndarray]:
@@ -56,25 +85,30 @@ def test_what_is_missed_is_inside_of_the_interval(skew):
     inside, shares = 0, []
     for seed in range(30):
         random = np.random.default_rng([seed, 7])
-        sampled, exact, all_missed = (Missed(SECOND, SECOND, 4 * SECOND, 12, each) for each in (8, 1, 1))
+        window = SECOND, SECOND, 4 * SECOND, 12
+        runs = [(Windows(*window, 1, Sparse()), Missed(*window, sample), sample) for sample in (8, 1, 1)]
         rows: list[list[tuple[np.ndarray, np.ndarray]]] = [[], []]
-        counts = np.zeros(1 << 12, np.int64)
         for second in range(6):
             for stream in (0, 1):
                 keys, times = keyed(random, 400, skew, second)
                 hashes = column_hashes(pa.array(keys))
                 extent = Extent(400, 1, 0, None, int(times.min()), int(times.max()), 0)
-                for each, sample in ((sampled, 8), (exact, 1), (all_missed, 1)):
-                    each.add(stream, found := KeyCounts.of(hashes, times, 12, sample, extent))
-                counts[found.buckets] += found.counts
                 rows[stream].append((hashes.view(np.int64) & 0xFFFFFFFF, times))
-            brought = counts > np.quantile(counts[counts > 0], 0.95)
-            for each in (sampled, exact):
-                each.settle(brought, BEGIN + (second + 1) * SECOND)
-            all_missed.settle(np.zeros(1 << 12, np.bool_), BEGIN + (second + 1) * SECOND)
+                for windows, missed, sample in runs:
+                    counts = KeyCounts.of(hashes, times, 12, sample, extent)
+                    windows.add(stream, windows.number, counts)
+                    missed.add(stream, windows.number, counts, windows.since)
+            seen = BEGIN + (second + 1) * SECOND
+            for (windows, missed, _), share in zip(runs, (0.3, 0.3, 1.0), strict=True):
+                offer, number = windows.offer(seen), windows.number
+                chosen = worthwhile(offer, (1, 1), error=share)
+                told = windows.settle(offer, chosen, seen)
+                missed.settle(number, chosen, offer.lows, seen, told)
+        sampled, exact, all_missed = (missed for _, missed, _ in runs)
         sides = [tuple(map(np.concatenate, zip(*each, strict=True))) for each in rows]
         pairs = pairs_by_key(sides[0], sides[1], SECOND, SECOND)[1].sum()
         assert (round(all_missed.missing.results), all_missed.missing.spread) == (pairs, 0)
+        assert 0 < exact.missing.results < pairs
         true = exact.missing.results / pairs
         share, low, high = sampled.missing.error(pairs - exact.missing.results)
         inside += low <= true <= high

@@ -61,9 +61,8 @@ from wjoin.planner.text.edits import place_before
 from wjoin.queries.compiled import remember
 from wjoin.settings.options import require_operator, require_streaming
 from wjoin.sources.catalog import StreamDeclaration
-from wjoin.sources.missed_rows import missed_rows
 from wjoin.sources.site_leases import AtSites, keep_rows
-from wjoin.sources.site_ways import Revising, likely_folder, way_file
+from wjoin.sources.site_ways import Revising, way_file
 from wjoin.spark.cluster import lasting_cores, weighed_with
 from wjoin.spark.spark_failures import UNREAD, first_line, located, never_ends
 
@@ -245,8 +244,7 @@ class Rewriting:
         if join.sites:
             undated = dated_otherwise(join.planned, join.sources)
             revising = Revising(query, join.planned, join.ways)
-            missed = missed_rows(plan, likely_folder(f"{query}-likely"))
-            keep_rows(self._spark, query, AtSites(join.sites, revising, undated, missed))
+            keep_rows(self._spark, query, AtSites(join.sites, revising, undated))
         state = self._state(number, join) if plan.streaming else None
         if plan.approximate is not None and state is None:
             self._refuse_in_spark(number)

@@ -7,7 +7,8 @@ from typing import Any
 
 from wjoin.grammar.errors import WJoinWarning
 from wjoin.grammar.plurals import counted, listed
-from wjoin.measured.progress import Progress, behind, offsets_of
+from wjoin.measured.offsets import offsets_of
+from wjoin.measured.progress import Progress, behind
 from wjoin.measured.reports import MicroBatchReport
 from wjoin.planner.figures import size
 from wjoin.spark.notices import AGAIN_SECONDS, tell

@@ -15,6 +15,7 @@ from wjoin.measured.layers import layer_lines
 from wjoin.measured.over_tables import measured_tables
 from wjoin.measured.points import Hour
 from wjoin.measured.shed_rows import shed_words
+from wjoin.measured.site_choices import SITES_HEAD, site_rows
 from wjoin.measured.visits import NODE_HEAD, node_rows, visits_words
 from wjoin.planner.explain.cost import aligned
 from wjoin.planner.planning import PlannedSelect
@@ -42,11 +43,12 @@ def measured_text(frame: DataFrame, planned: Sequence[PlannedSelect], meters: Se
     late = f"  {sum(total.late.values()):,} late rows were dropped"
     if any(total.shed.values()):
         late += f"\n  {shed_words(total)}"
-    if total.visits:
+    if total.approximate:
         late += f"\n  {visits_words(total)}"
     nodes = [NODE_HEAD, *node_rows(total)] if total.rows_by_node else []
+    sites = [SITES_HEAD, *site_rows(total.sites)] if total.sites else []
     layers = layer_lines(total.parts, total.layers, total.batches)
-    return "\n".join([head, *aligned(lines), late, *aligned(nodes), *aligned(layers)])
+    return "\n".join([head, *aligned(lines), late, *aligned(nodes), *aligned(sites), *aligned(layers)])
 
 
 def _run(frame: DataFrame) -> Hour:

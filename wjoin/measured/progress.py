@@ -1,6 +1,5 @@
 """What a running query's W-joins did in a micro-batch, read from Spark's progress."""
 
-import ast
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,6 +12,8 @@ import numpy as np
 from wjoin.executor.report import NOTHING_FIRST, NOTHING_SEEN
 from wjoin.executor.spark.observe import BY_NODE, COUNTS, PREFIX
 from wjoin.measured.layers import LAYERS
+from wjoin.measured.offsets import offsets_of
+from wjoin.measured.site_choices import choices
 from wjoin.planner.cost.shed_share import ExpectedResults, estimated
 from wjoin.planner.plan.ahead import GREATEST_NUMBER
 
@@ -67,6 +68,9 @@ class Done:
     they make, ``trials`` of them to measure only, ``summary_bytes`` what nodes have told of their windows;
     and by the number of the node, from 1, ``rows_by_node`` that live there (partial results, too),
     ``visits_by_node`` that it has had, and ``summary_bytes_by_node`` that it has told.
+    Of streams at sites, ``choices`` tell the results that are ``found`` and ``missing`` as the sites' counts
+    have them (``least`` to ``most`` of the latter, and ``late`` rows), and ``sites`` what each was asked, by
+    address: its ``rows``, ``messages`` and ``summary_bytes``.
     ``dropped_by_spark``: rows that Spark's own operators have
     dropped as older than their watermark. ``source_rows``: rows that Spark counts at its sources, also of a
     query without W-joins. ``comparisons`` of a combination with a row, in all stages; ``matches`` are the
@@ -101,6 +105,8 @@ class Done:
     rows_by_node: Counts = field(default_factory=dict)
     visits_by_node: Counts = field(default_factory=dict)
     summary_bytes_by_node: Counts = field(default_factory=dict)
+    choices: Mapping[str, float] = field(default_factory=dict)
+    sites: Mapping[str, Counts] = field(default_factory=dict)
     dropped_by_spark: int = 0
     source_rows: int = 0
     comparisons: int = 0
@@ -120,9 +126,19 @@ class Done:
 
     @property
     def results_lost(self) -> tuple[float, float, float]:
-        """The share of the results that is lost to shedding, ε, with the least and the most it may be."""
+        """The share of the results that is lost, ε, with the least and the most it may be."""
+        if self.choices:
+            found = self.choices["found"]
+            missing = (max(0.0, self.choices[name]) for name in ("missing", "least", "most"))
+            share, low, high = (each / (each + found) if each else 0.0 for each in missing)
+            return share, low, high
         most = None if self.results_unknown else self.results_most
         return ExpectedResults(self.results_expected, self.results_least, most).lost(self.matches)
+
+    @property
+    def approximate(self) -> bool:
+        """Whether it has W-joins that may lose results because that was asked for."""
+        return self.visits > 0 or bool(self.choices)
 
     def some(self, names: Iterable[str]) -> dict[str, Any]:
         """Return some of what is told, by name."""
@@ -274,6 +290,7 @@ def read(progress: Any) -> Progress:
     seen, furthest = (_known(totals.get(name, {})) for name in ("seen", "furthest"))
     kept_from = {alias: time for alias, time in totals.get("kept_from", {}).items() if time < NOTHING_FIRST}
     found = [_estimate(each) for each in of_joins.values()]
+    chosen, sites = choices(body)
     return Progress(
         query=body.get("name") or str(body.get("id")),
         batch=body["batchId"],
@@ -310,6 +327,8 @@ def read(progress: Any) -> Progress:
         results_least=sum(each.least for each in found),
         results_most=sum(each.most or 0.0 for each in found),
         results_unknown=int(any(each.most is None for each in found)),
+        choices=chosen,
+        sites=sites,
         **{name: sum(each.get(name, 0) for each in visits) for name in _VISITS},
         rows_by_node=dict(by_node["homed"]),
         visits_by_node=dict(by_node["visits"]),
@@ -387,17 +406,6 @@ def _missing(body: Mapping[str, Any]) -> dict[str, int]:
         if places > source["numInputRows"]:
             missing[", ".join(sorted(end))] = places - source["numInputRows"]
     return missing
-
-
-def offsets_of(told: Any) -> dict[str, Any]:
-    """Return offsets of a source; versions of Spark tell them as a mapping or as a text of it."""
-    if isinstance(told, str):
-        try:
-            told = json.loads(told)
-        except ValueError:
-            told = ast.literal_eval(told)
-    # Some sources count with a plain number.
-    return told if isinstance(told, dict) else {}
 
 
 def losable(progress: Any) -> set[str]:

@@ -88,7 +88,7 @@ class Totals:
                 rows += f", {ahead:,} too far ahead"
             if shed:
                 rows += f", {shed:,} shed ({lost_words(total)})"
-            if total.visits:
+            if total.approximate:
                 rows += f", {visits_words(total)}"
         return f"{rows}, {counted(total.batches, 'micro-batch')}"
 

@@ -1,8 +1,9 @@
-"""Tells of approximate joins: the visits of their rows, and how many of the results are lost by that."""
+"""Tells of approximate joins: what their rows cost, and how many of the results are lost by that."""
 
 from collections.abc import Iterator
 
 from wjoin.grammar.errors import WJoinWarning
+from wjoin.grammar.plurals import counted
 from wjoin.measured.points import Point
 from wjoin.measured.progress import Done
 from wjoin.measured.reports import MicroBatchReport
@@ -26,12 +27,14 @@ def visits_of_a_row(done: Done) -> float:
 
 
 def visits_words(done: Done) -> str:
-    """Return how many visits rows have made, and what is lost.
+    """Return how many visits rows have made, or how many have come from sites, and what is lost.
 
     >>> visits_words(Done(rows_in={"A": 5, "B": 5}, visits=15, summary_bytes=80, matches=60,
     ...     results_expected=100, results_least=80, results_most=120))
     '1.5 visits a row, 8 bytes of summaries a row, about 40.0 % of the results lost, 25.0 to 50.0 %'
     """
+    if done.choices:
+        return _brought_words(done)
     told = done.summary_bytes / max(1, sum(done.rows_in.values()))
     visits = f"{visits_of_a_row(done):.2g} visits a row{_spread(done)}, {told:.2g} bytes of summaries a row"
     return f"{visits}, {lost_words(done)}"
@@ -58,6 +61,30 @@ def _spread(done: Done) -> str:
     return "" if least == most else f" ({least} to {most} by node)"
 
 
+def brought_share(done: Done) -> float:
+    """Return the share of the rows at sites that have come."""
+    return sum(done.rows_in.values()) / max(1, sum(each["rows"] for each in done.sites.values()))
+
+
+def _brought_words(done: Done) -> str:
+    """Return the same of streams at sites.
+
+    >>> _brought_words(Done(rows_in={"A": 5, "B": 5}, choices={"found": 90.0, "missing": 10.0, "least": 5.0,
+    ...     "most": 20.0, "late": 1.0},
+    ...     sites={"grpc://a:1": {"rows": 40, "messages": 4, "summary_bytes": 80}}))
+    '25.0 % of the rows have come, 2 bytes of summaries a row, 4 requests, about 10.0 % of the results lost, \
+    5.3 to 18.2 %, 1 late row dropped'
+    """
+    rows, messages, size = (
+        sum(each[name] for each in done.sites.values()) for name in ("rows", "messages", "summary_bytes")
+    )
+    came = f"{100 * brought_share(done):.1f} % of the rows have come"
+    told = f"{size / max(1, rows):.2g} bytes of summaries a row, {counted(messages, 'request')}"
+    words = f"{came}, {told}, {lost_words(done)}"
+    late = round(done.choices.get("late", 0.0))
+    return f"{words}, {counted(late, 'late row')} dropped" if late else words
+
+
 class Visits:
     """What is lost in the approximate joins of one run of a query; ``subject`` is the query in words."""
 
@@ -69,7 +96,7 @@ class Visits:
     def take(self, report: MicroBatchReport) -> None:
         """Add up what is lost."""
         progress = report.progress
-        if not progress.idle and progress.visits:
+        if not progress.idle and progress.approximate:
             done = Point(begins=0.0, ends=0.0, batches=1, **progress.some(_ADDED))
             self._done = done if self._done is None else self._done.joined(done)
 
@@ -89,7 +116,7 @@ class Visits:
 
 
 _ADDED = (
-    *("rows_in", "visits", "trials", "summary_bytes"),
+    *("rows_in", "visits", "trials", "summary_bytes", "choices", "sites"),
     *("rows_by_node", "visits_by_node", "summary_bytes_by_node"),
     *("matches", "results_expected", "results_least", "results_most", "results_unknown"),
 )

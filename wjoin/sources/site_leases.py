@@ -18,7 +18,8 @@ from wjoin.executor.sites.fetching import client_of
 from wjoin.executor.sites.stream import SiteStream
 from wjoin.executor.spark.observe import PREFIX
 from wjoin.measured.followed import Followed, follower_of
-from wjoin.measured.progress import Progress, offsets_of, read
+from wjoin.measured.offsets import offsets_of
+from wjoin.measured.progress import Progress, read
 from wjoin.planner.plan.physical import PhysicalPlan
 from wjoin.planner.plan.stage_kinds import Join
 from wjoin.planner.plan.to_come import earliest
@@ -26,7 +27,6 @@ from wjoin.queries.compiled import REMEMBERED
 from wjoin.sites.client import SiteClient
 from wjoin.sites.failures import SiteError
 from wjoin.sites.protocol import SiteAddress
-from wjoin.sources.missed_rows import MissedRows
 from wjoin.sources.site_ways import Revising
 from wjoin.spark.session_things import held
 
@@ -43,14 +43,12 @@ _log = logging.getLogger("wjoin")
 class AtSites:
     """A join with streams at sites: these by their numbers, and what revises how they travel.
 
-    ``undated``: those with another event time than the one by which their sites keep rows; ``missed``: tells
-    what the join misses, None where it misses nothing.
+    ``undated``: those with another event time than the one by which their sites keep rows.
     """
 
     sites: Mapping[int, SiteStream]
     revising: Revising
     undated: frozenset[int] = frozenset()
-    missed: MissedRows | None = None
 
     @property
     def plan(self) -> PhysicalPlan:
@@ -196,8 +194,6 @@ class Leases:
                 # Aliases of several joins may be the same.
                 progress = read(_of_join(report.body, number))
                 known[number].revising.add(progress)
-                if (missed := known[number].missed) is not None:
-                    missed.look()
                 with self._telling:
                     self._needs |= _needs((query, place), known[number], progress, reached)
         with self._telling:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from wjoin.executor.sites.likely import Likely, LikelySide
+from wjoin.executor.sites.likely_offsets import Likely, LikelySide
 from wjoin.executor.sites.stream import SiteStream
 from wjoin.executor.spark.site_source import PARTNER, SiteSource, site_addresses
 from wjoin.executor.spark.stages import HeldStream
@@ -269,7 +269,15 @@ def likely_options(
         raise ValueError("a join without a window")
     ceiling = greatest_time(plan.time_kind)
     likely = Likely(
-        (sides[0], sides[1]), ahead, back, ceiling, scan.likely.error, scan.likely.bits, SAMPLE, str(folder)
+        (sides[0], sides[1]),
+        ahead,
+        back,
+        ceiling,
+        scan.likely.error,
+        scan.likely.bits,
+        SAMPLE,
+        str(folder),
+        scan.likely.messages,
     )
     partner = sites[other if stream == one else one]
     return {

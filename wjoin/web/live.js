@@ -184,6 +184,8 @@ async function query(told) {
   rows(at("state-by-stream"), told.state_by_stream);
   show(at("nodes-part"), told.nodes.rows.length > 0);
   rows(at("nodes"), told.nodes);
+  show(at("sites-part"), told.sites.rows.length > 0);
+  rows(at("sites"), told.sites);
   show(at("compared-part"), told.compared.rows.length > 0);
   rows(at("compared"), told.compared, told.compared.far);
   setText(at("statement"), told.statement || "");

@@ -45,7 +45,7 @@ def metrics(at: QueryState) -> Iterator[Metric]:
     ]
     least, most = total.results_lost[1:]
     bounds = [({"bound": "least"}, least), ({"bound": "most"}, most)]
-    yield _gauge("results_lost_ratio", "The share of the results lost to shedding, estimated.", bounds)
+    yield _gauge("results_lost_ratio", "The share of the results lost, estimated.", bounds)
     lost += [({"stream": "", "reason": "spark"}, float(total.dropped_by_spark))]
     yield _counter("rows_dropped_total", "Rows dropped, by reason.", lost)
     yield _counter(

@@ -6,7 +6,8 @@ from typing import Any
 from wjoin.grammar.plurals import counted
 from wjoin.measured.kept_streams import kept_streams, longer_windows
 from wjoin.measured.progress import behind, time_text
-from wjoin.measured.visits import NODE_HEAD, node_rows, visits_of_a_row
+from wjoin.measured.site_choices import SITES_HEAD, site_rows
+from wjoin.measured.visits import NODE_HEAD, brought_share, node_rows, visits_of_a_row
 from wjoin.planner.explain.kept_state import kept_words
 from wjoin.planner.figures import figure, seconds, size
 from wjoin.web.charts import history, rows_of
@@ -54,6 +55,7 @@ def detail(at: QueryState, since: float | None, width: float | None) -> dict[str
         "streams": {"head": _STREAM_HEAD, "rows": [_stream_row(at, name) for name in total.rows_in]},
         "state_by_stream": {"head": _STATE_HEAD, "rows": list(_state_rows(at))},
         "nodes": {"head": list(NODE_HEAD), "rows": [list(each) for each in node_rows(total)]},
+        "sites": {"head": SITES_HEAD, "rows": [*site_rows(total.sites)]},
         "compared": {
             "head": ["", "estimated", "actual", "actual / estimated"],
             "rows": [[*each.texts, factor_text(each)] for each in comparisons],
@@ -91,7 +93,7 @@ _NUMBERS = (
     *("late", "null_times", "ahead", "dropped_by_spark", "state_rows", "state_bytes", "kept_bytes"),
     "spark_state_rows",
     *("spark_state_bytes", "watermarks", "seen", "visits", "trials", "summary_bytes"),
-    *("rows_by_node", "visits_by_node", "summary_bytes_by_node"),
+    *("rows_by_node", "visits_by_node", "summary_bytes_by_node", "choices", "sites"),
 )
 
 
@@ -116,13 +118,16 @@ def _tiles(at: QueryState) -> Iterator[tuple[str, str]]:
             f"{100 * lost:.1f} %",
             f"of the results lost to shedding, {100 * least:.1f} to {100 * most:.1f} %",
         )
-    if total.visits:
+    if total.approximate:
         lost, least, most = total.results_lost
         yield (
             f"{100 * lost:.1f} %",
             f"of the results lost: approximate join, {100 * least:.1f} to {100 * most:.1f} %",
         )
+    if total.visits:
         yield figure(visits_of_a_row(total)), "visits of a row to other nodes"
+    if total.sites:
+        yield f"{100 * brought_share(total):.1f} %", "of the rows at sites have come"
     if total.batches:
         newest = next(each for each in reversed(at.hour.points) if each.batches)
         batches = counted(total.batches, "micro-batch")
