@@ -16,8 +16,7 @@ from tests.kit.lateness import expected_batches
 from tests.kit.statement import Both, Pair, Style, Trailing, Within, text
 from tests.kit.strategies import KEY_KINDS, Case, fruitful_cases
 from tests.kit.tables import SECOND, TIMESTAMP, events, statement
-from tests.properties.test_batch import EXAMPLES, PHASES
-from tests.tiers import tiers
+from tests.tiers import EXAMPLES, PHASES, tiers
 from wjoin.grammar.errors import WJoinError
 from wjoin.testing.harness import Run, Source, run_batches, run_static, spark_schema
 from wjoin.testing.rows import rows_of

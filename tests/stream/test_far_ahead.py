@@ -21,8 +21,7 @@ from tests.kit.expressions import Field, equal
 from tests.kit.lateness import surviving
 from tests.kit.statement import Between, Condition, Pair, Statement, Style, Trailing, Within, text
 from tests.kit.tables import EPOCH, SECOND, TIMESTAMP, events, statement
-from tests.properties.test_streaming import EXAMPLES, PHASES
-from tests.tiers import tiers
+from tests.tiers import EXAMPLES, PHASES, tiers
 from wjoin import progress
 from wjoin.planner.plan.ahead import GREATEST_NUMBER, GREATEST_TIMESTAMP
 from wjoin.testing.harness import Run, run_batches
