@@ -108,7 +108,9 @@ def _played(
     for node in range(few):
         told = Profile.of_matches(few, home, bins_of(scores[:, node]), matches[:, node], home == node)
         profile = profile.plus(told)
-    found = tuned(flow, replace(profile, matches=profile.matches * 1e3, local=profile.local * 1e3))
+    # What is played stands for all that will be measured.
+    many = {name: 1e3 * getattr(profile, name) for name in ("matches", "local", "seen")}
+    found = tuned(flow, replace(profile, **many))
     share = 1.0 if math.isinf(found.visits) else min(1.0, found.visits / (few - 1))
     visits = share * (nodes - 1) if error is not None else min(nodes - 1.0, messages or math.log2(nodes))
     return visits + flow.sample * (nodes - 1 - visits), found.forecast

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from wjoin.parts.kernels.registry import KERNELS
 from wjoin.parts.routes.registry import ROUTES
+from wjoin.planner.catalog import Origin
 from wjoin.planner.choose.held_streams import is_held
 from wjoin.planner.cost.approximate import Traffic, traffic
 from wjoin.planner.cost.cardinality import play_stages
@@ -218,8 +219,8 @@ class CostModel:
                     lies = visiting(lies, goes)
                     kept_share *= 1 - goes.lost
                     told = lies.workers * len(inputs) * self.arrival.batches * goes.bytes
-                    # Whoever sends rows reads what all nodes have told.
-                    readers = min(self.cores, lies.workers) + lies.workers
+                    # Each process reads once what all nodes have told, whatever it sends and joins.
+                    readers = min(self.cores, lies.workers)
                     count.add("summaries", told * readers, self.constants.byte)
                     shuffled += told * readers
                     visits = max(visits, goes.visits)
@@ -266,6 +267,9 @@ class CostModel:
             return None
         rows = max(each.kept_rows for each in inputs)
         distinct = max(each.key.distinct.value for each in inputs)
+        if all(each.key.distinct.origin is Origin.DEFAULT for each in inputs):
+            # A summary must do for as many as there may be.
+            distinct = max(distinct, rows)
         heaviest = min(each.key.heaviest.value for each in inputs)
         known = [each.key.local.value for each in inputs if each.key.local is not None]
         local = min(known, default=0.0)
