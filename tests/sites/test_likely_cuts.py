@@ -114,13 +114,14 @@ def run(
     way: Way, folder: Path, sites: list[Memory], addresses: tuple[SiteAddress, ...]
 ) -> tuple[Numbered, Numbered]:
     """Bring rows micro-batch by micro-batch; return site and number of those of both streams that come."""
-    one, other = (LikelySide(addresses, name, "k", int(way.disorder * SECOND), 20.0) for name in ("r", "s"))
+    delay = int((way.disorder + 1) * SECOND)
+    one, other = (LikelySide(addresses, name, "k", delay, 20.0) for name in ("r", "s"))
     asked = Likely((one, other), WINDOW, WINDOW, CEILING, way.error, 14, 4, str(folder))
     choosers = [Chooser(asked, 0), Chooser(asked, 1)]
     places = [each.begin(latest=False) for each in choosers]
     random = np.random.default_rng(way.seed)
     came: tuple[Numbered, Numbered] = ([], [])
-    for batch in range(way.batches + 12):
+    for batch in range(way.batches + 60 * way.batches // way.most + 4):
         if batch < way.batches:
             for site in sites:
                 for name in ("r", "s"):

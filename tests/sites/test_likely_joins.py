@@ -103,6 +103,19 @@ def test_most_results_come_once_and_no_others(session: wjoin.Session, tmp_path: 
     most_of(found, tmp_path)
 
 
+def test_explain_analyze_tells_what_is_lost_and_what_each_site_was_asked(
+    session: wjoin.Session, tmp_path: Path
+) -> None:
+    with four_sites(tmp_path) as sites:
+        sent(tmp_path, sites, range(3), 150)
+        declare(session, sites, "OPTIONS (maxRowsPerTrigger '600')")
+        query = QUERY.format(hint="/*+ APPROXIMATE(messages = 0.3), PLAN(DIGEST) */")
+        text = session.explain(f"EXPLAIN ANALYZE {query}")
+    assert " % of the rows have come, " in text
+    assert " % of the results lost, " in text
+    assert all(each.url in text for each in sites)
+
+
 def most_of(found: Counter[tuple[object, ...]], root: Path) -> None:
     """Check that some rows are most of the results, once each."""
     exact = expected(root / "rows", ORACLE)
