@@ -47,6 +47,14 @@ def test_the_estimates_stand_beside_what_is():
     assert "A: rows per second of event time" in far
 
 
+def test_the_state_is_told_by_stream_with_what_a_longer_window_adds():
+    rows = told(known(reports=batches(10)))["state_by_stream"]["rows"]
+    kept = "kept for 10 s, until B has passed, with its delay of 5 s: window (A, B)"
+    assert rows[0] == ["A", "50 kB", kept, "–"]
+    # 50 kB of A in 10 s, and 100 kB of B in 7 s.
+    assert ["1 s more of window (A, B)", "+ 19.3 kB", "", ""] in rows
+
+
 def test_stages_are_told_one_by_one_where_there_are_several():
     found = told(known(sql=CHAIN, reports=batches(10, stages=2)))
     labels = [each[0] for each in found["compared"]["rows"]]
