@@ -12,8 +12,13 @@ from wjoin.planner.windows.lengths import human
 _UNIT = {TimeKind.INTEGRAL: "1"}
 
 
+def state_text(planned: PlannedSelect) -> str:
+    """Return what EXPLAIN COST tells of the state of a join, with its title."""
+    return "\n  ".join(["State, once the watermarks have travelled the windows", *state_lines(planned)])
+
+
 def state_lines(planned: PlannedSelect) -> Iterator[str]:
-    """Yield what EXPLAIN COST tells of the state of a join, by its estimates."""
+    """Yield what each input of a join is expected to keep, and what longer windows would add."""
     inputs = input_states(planned)
     for each in inputs:
         yield f"{names(planned, each.members)}: {size(each.size)}, {kept_words(planned, each.kept)}"

@@ -20,9 +20,8 @@ from wjoin.joins.rewrite import rewrite
 from wjoin.measured.compared import measured_text
 from wjoin.measured.kept import Kept
 from wjoin.planner.explain.cost import cost_text
-from wjoin.planner.explain.kept_state import state_lines
+from wjoin.planner.explain.kept_state import state_text
 from wjoin.planner.explain.text import explain_text
-from wjoin.planner.planning import PlannedSelect
 from wjoin.statements.advice import advice
 from wjoin.statements.explain_delay import explain_delay
 from wjoin.statements.explained_sets import explain_set
@@ -80,7 +79,7 @@ def explain(asked: Asked, statement: Statement, mode: str = "") -> Explanation:
         parts += [cost_text(each) for each in documents]
         if joined := [each for each in documents if each.streaming and each.stages]:
             parts.append(f"Sizing\n{advice(asked, joined, busy)}")
-        parts += [_kept_text(each) for each in rewriting.planned if keeps_state(each.physical)]
+        parts += [state_text(each) for each in rewriting.planned if keeps_state(each.physical)]
     if analyze:
         frame = rewriting.run_placed()
         with asked.placed(statement.span):
@@ -100,11 +99,6 @@ def _match(asked: Asked, statement: Statement) -> str:
     head = f"{'.'.join(each.name for each in target)}\n" if target and not meant else ""
     checkpoint = explained_checkpoint(asked, target)
     return shown_lines(head + explain_match(asked, body, meant, checkpoint))
-
-
-def _kept_text(planned: PlannedSelect) -> str:
-    """Return what the inputs of a join keep once the watermarks have travelled the windows."""
-    return "\n  ".join(["State, once the watermarks have travelled the windows", *state_lines(planned)])
 
 
 def _state_text(kept: Kept) -> str:

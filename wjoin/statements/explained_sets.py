@@ -8,8 +8,10 @@ from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.plurals import counted
 from wjoin.grammar.shown import shown_lines
 from wjoin.grammar.statement_kinds import StatementSet
+from wjoin.homes.homes import keeps_state
 from wjoin.joins.set_joins import Taker, run_together
 from wjoin.planner.explain.cost import cost_text
+from wjoin.planner.explain.kept_state import state_text
 from wjoin.planner.explain.text import explain_text
 from wjoin.planner.figures import figure, size
 from wjoin.planner.planning import PlannedSelect
@@ -47,6 +49,8 @@ def explain_set(asked: Asked, statement: StatementSet, mode: str) -> Explanation
     if mode == "COST":
         parts += [cost_text(each) for each in documents]
         parts.append(f"Sizing\n{advice(asked, documents, planned.kept.busy)}")
+        joins = (each for part in planned.parts for each in part.rewriting.planned)
+        parts += [state_text(each) for each in joins if keeps_state(each.physical)]
     return Explanation(shown_lines("\n\n".join(parts)), documents, planned.kept.busy)
 
 
