@@ -206,7 +206,9 @@ def _relation(each: doc.StreamEntry) -> str:
 
 
 def _statistics(scan: StreamScan, known: StreamStatistics, unit: int) -> doc.StatisticsEntry:
-    keys = zip(scan.codes, known.keys, strict=True)
+    # Where a row lives is no key.
+    every = enumerate(zip(scan.codes, known.keys, strict=True))
+    keys = [each for place, each in every if place != scan.home]
     facts = [each for key in known.keys for each in (key.distinct, key.heaviest)]
     facts += [key.local for key in known.keys if key.local is not None]
     facts += [known.rate, known.width, known.disorder, known.selectivity, known.duration]

@@ -109,6 +109,7 @@ def test_rows_live_by_the_part_of_their_source_where_nothing_else_is_declared() 
     text = explain_text(describe(found))
     assert "A: each row is stored at the node of its file" in text
     assert "B: each row is stored at the node of its partition of the topic" in text
+    assert "__wjoin" not in text
     assert "A.region" in explain_text(
         describe(planned("PLAN(BLOOM, 4)", relations=(replace(HOMED, part="file"), HOMED)))
     )
