@@ -22,7 +22,7 @@ JOBS ?= 2
 # A file is run by one of them, and files begin in the order of tests/conftest.py.
 SIDE_BY_SIDE = -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup java kafka demo demo-kafka demo-sites test long thorough matrix matrix-ci unit spark faults bench bench-sites theta soak papers choices choices-tables choices-theta jar browser lint format types docs wheel screenshots site check lock clean
+.PHONY: help setup java kafka demo demo-kafka demo-sites test long thorough matrix matrix-ci unit spark faults bench bench-sites nexmark theta soak papers choices choices-tables choices-theta jar browser lint format types docs wheel screenshots site check lock clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -87,6 +87,9 @@ bench: $(READY) ## measure wjoin against hand-written chains of Spark joins, and
 
 bench-sites: $(READY) ## measure streams at sites: bytes on the wire, and rates against local files
 	@$(FIND_JAVA) && $(BIN)/python benchmarks/sites.py $(ARGS)
+
+nexmark: $(READY) ## NEXMark's window joins beside Spark's, and Flink's with ARGS="--flink PYTHON"
+	@$(FIND_JAVA) && $(BIN)/python benchmarks/nexmark/nexmark.py $(ARGS)
 
 theta: $(READY) ## measure joins without a key against buckets of time on Spark, DuckDB and Polars
 	@$(FIND_JAVA) && $(BIN)/python benchmarks/theta.py $(ARGS)

@@ -1,0 +1,271 @@
+"""NEXMark's window joins by wjoin, Flink's and Spark's own joins: the same rows, in turns, each in processes.
+
+    python benchmarks/nexmark/nexmark.py [--flink PYTHON] [--queries q4 q9 ...] [--files N] [--events N]
+
+``--flink`` is the Python of an environment with ``apache-flink``; without it wjoin and Spark are compared.
+First every system gives its results over few rows, which must be DuckDB's. Then each works off the first
+files and all of them, and drops its results: the rate is that of the rows between, so that no start counts.
+``--live`` has files appear at a rate and measures from a row's appearing to its result's. Prints a table in
+Markdown.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path += [str(HERE), str(HERE.parent)]
+
+import duckdb  # noqa: E402
+import kit_path  # noqa: E402, F401 (finds tests.kit)
+import numpy as np  # noqa: E402
+import pyarrow.parquet as pq  # noqa: E402
+from generator import Load, feed, write  # noqa: E402
+from latency import commits  # noqa: E402
+from queries import COLUMNS, QUERIES, Join, Query, query  # noqa: E402
+
+from tests.kit.processes import Sampler  # noqa: E402
+
+NONE = "–"
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a system tells of a run, and what its processes took: ``memory`` in bytes, ``wall`` in seconds."""
+
+    told: Mapping[str, float]
+    memory: int
+    wall: float
+
+
+def can(system: str, asked: Query) -> bool:
+    """Return whether a system has a join of streams of that kind: Spark has no anti join."""
+    return system != "spark" or asked.join is not Join.ANTI
+
+
+def run(system: str, python: str, folder: Path, asked: Query, *options: str) -> Run:
+    """Run a query by a system in processes of its own. Raises SystemExit where it fails."""
+    command = [python, str(HERE / f"by_{system}.py"), str(folder), asked.name, *options]
+    began = time.monotonic()
+    errors = folder.parent / "errors"
+    with (
+        errors.open("w") as log,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as process,
+        Sampler(process.pid) as usage,
+    ):
+        printed, _ = process.communicate()
+    lines = [line for line in printed.splitlines() if line.startswith("{")]
+    if process.returncode or not lines:
+        raise SystemExit(f"{system} has failed at {asked.name}:\n{errors.read_text()[-3000:]}")
+    return Run(json.loads(lines[-1]), usage.peak.anonymous, time.monotonic() - began)
+
+
+# The results ---------------------------------------------------------------------
+
+
+def oracle(folder: Path) -> duckdb.DuckDBPyConnection:
+    """Return DuckDB with the streams below a folder as tables."""
+    found = duckdb.connect()
+    for stream, columns in COLUMNS.items():
+        kinds = dict(each.replace("STRING", "VARCHAR").split() for each in columns.split(", "))
+        expires = ", make_timestamp(ends * 1000) AS expires" if stream == "auction" else ""
+        found.execute(
+            f"""CREATE TABLE {stream} AS SELECT *, make_timestamp(millis * 1000) AS ts{expires}
+                FROM read_csv('{folder}/{stream}/*.csv', header = false, columns = {kinds})"""
+        )
+    return found
+
+
+def check(asked: Query, found: Path, tables: duckdb.DuckDBPyConnection) -> int:
+    """Compare the rows that a system has made of a query with DuckDB's; return how many they are.
+
+    Raises SystemExit where they differ, those of the group or rank on top, too.
+    """
+    expected = Counter(tables.execute(asked.plain).fetchall())
+    rows = Counter(_rows(found, tables, asked))
+    if rows != expected:
+        raise SystemExit(f"{asked.name}: {rows.total()} rows, DuckDB has {expected.total()}")
+    after = found.with_name(f"{found.name}-after")
+    if asked.after and after.exists():
+        ranked = tables.execute(f"WITH joined AS ({asked.plain}) {asked.after}").fetchall()
+        told = duckdb.execute(f"SELECT * FROM read_parquet('{after}/*.parquet')").fetchall()
+        if Counter(map(rounded, told)) != Counter(map(rounded, ranked)):
+            raise SystemExit(f"{asked.name}: what is on top of the join differs from DuckDB's")
+    return expected.total()
+
+
+def _rows(found: Path, tables: duckdb.DuckDBPyConnection, asked: Query) -> list[tuple[Any, ...]]:
+    """Return the rows of files, Parquet, or CSV as Flink writes it."""
+    if any(found.glob("*.parquet")):
+        return duckdb.execute(f"SELECT * FROM read_parquet('{found}/*.parquet')").fetchall()
+    kinds = {name: kind for name, kind, *_ in tables.execute(f"DESCRIBE {asked.plain}").fetchall()}
+    files = [str(each) for each in found.glob("**/*") if each.is_file() and each.stat().st_size]
+    return duckdb.execute(f"SELECT * FROM read_csv({files}, header = false, columns = {kinds})").fetchall()
+
+
+def rounded(row: Sequence[Any]) -> tuple[Any, ...]:
+    """Return a row whose fractions are those of an average in any order."""
+    return tuple(round(each, 3) if isinstance(each, float) else each for each in row)
+
+
+# Latency -------------------------------------------------------------------------
+
+
+@contextmanager
+def appearing(load: Load, folder: Path) -> Iterator[None]:
+    """Have a file of each stream appear whenever its events are due, from ``with`` to its end."""
+    ended = threading.Event()
+    thread = threading.Thread(target=feed, args=(load, folder, ended), daemon=True)
+    thread.start()
+    while not (folder / "bid").exists():
+        time.sleep(0.01)
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def waited(system: str, results: Path, since: float) -> tuple[float, float, int]:
+    """Return the median and the 99th percentile of seconds that results took, and how many they are.
+
+    Of those of rows that came after a moment. Spark's and wjoin's are there once their file is committed,
+    Flink's once they leave the join, before its sink has them in a file.
+    """
+    found = []
+    if system == "flink":
+        for path in results.glob("**/*"):
+            for line in path.read_text().splitlines() if path.is_file() else ():
+                *_, came, told = line.rsplit(",", 2)
+                moment = datetime.fromisoformat(told.strip('"')).replace(tzinfo=UTC).timestamp()
+                found.append((int(came) / 1000, moment))
+    else:
+        for path, moment in commits(results).items():
+            found += [
+                (came / 1000, moment) for came in pq.read_table(path, columns=["came"])["came"].to_pylist()
+            ]
+    seconds = [told - came for came, told in found if came >= since]
+    if not seconds:
+        return float("nan"), float("nan"), 0
+    p50, p99 = np.quantile(seconds, [0.5, 0.99])
+    return float(p50), float(p99), len(seconds)
+
+
+def latency(system: str, python: str, asked: Query, load: Load, seconds: float) -> tuple[float, float, int]:
+    """Run a query while files appear, and measure in the second half of the time."""
+    with tempfile.TemporaryDirectory(prefix="wjoin-nexmark-") as scratch:
+        folder, results = Path(scratch) / "live", Path(scratch) / "results"
+        since = time.time() + seconds / 2
+        with appearing(load, folder):
+            run(system, python, folder, asked, "--live", str(seconds), "--results", str(results))
+        return waited(system, results, since)
+
+
+# The table -----------------------------------------------------------------------
+
+
+def first_files(whole: Path, folder: Path, count: int) -> Path:
+    """Make a folder of the first files of each stream."""
+    for stream in COLUMNS:
+        (folder / stream).mkdir(parents=True)
+        for file in sorted((whole / stream).iterdir())[:count]:
+            (folder / stream / file.name).hardlink_to(file)
+    return folder
+
+
+def measured(
+    pythons: Mapping[str, str], asked: Query, folders: Mapping[str, Path], more: int, live: tuple[Load, float]
+) -> Iterator[str]:
+    """Yield a line of the table for each system that can run a query."""
+    rates: dict[str, float] = {}
+    for system, python in pythons.items():
+        if not can(system, asked):
+            yield f"| {asked.name} | {system} | {' | '.join([NONE] * 7)} |"
+            continue
+        start, few, whole = (run(system, python, folders[name], asked) for name in ("one", "few", "whole"))
+        rates[system] = more / max(1e-9, whole.told["seconds"] - few.told["seconds"])
+        waits = (NONE, NONE)
+        if live[1] and asked.join is Join.INNER:
+            p50, p99, _ = latency(system, python, asked, *live)
+            waits = (f"{p50:.2f} s", f"{p99:.2f} s")
+        cells = (
+            f"{rates[system]:,.0f}",
+            NONE if system == "wjoin" else f"{rates['wjoin'] / rates[system]:.1f} ×",
+            f"{whole.told['state'] / 1e6:,.1f} MB",
+            *waits,
+            f"{whole.memory / 1e9:.1f} GB",
+            f"{start.wall:.1f} s",
+        )
+        yield f"| {asked.name} | {system} | {' | '.join(cells)} |"
+
+
+def main() -> None:
+    """Compare the results, then measure, and print the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--flink", metavar="PYTHON", help="the Python of an environment with apache-flink")
+    parser.add_argument("--queries", nargs="+", choices=[each.name for each in QUERIES])
+    parser.add_argument("--systems", nargs="+", choices=("wjoin", "flink", "spark"))
+    parser.add_argument(
+        "--rate", type=int, default=Load.rate, help="events a second of event time (%(default)s)"
+    )
+    parser.add_argument("--events", type=int, default=400_000, help="of a file of each stream (%(default)s)")
+    parser.add_argument("--files", type=int, default=20, help="of each stream (%(default)s)")
+    parser.add_argument("--first", type=int, default=5, help="files of the first run (%(default)s)")
+    parser.add_argument("--live", type=float, default=0, help="seconds to measure latency for; 0: not")
+    parser.add_argument("--check-only", action="store_true", help="compare the results, and measure nothing")
+    given = parser.parse_args()
+    pythons = {"wjoin": sys.executable, "flink": given.flink, "spark": sys.executable}
+    wanted = given.systems or [system for system, python in pythons.items() if python]
+    pythons = {system: pythons[system] for system in ("wjoin", "flink", "spark") if system in wanted}
+    asked = [query(name) for name in given.queries] if given.queries else list(QUERIES)
+    load = Load(given.rate, given.files, given.events)
+    with tempfile.TemporaryDirectory(prefix="wjoin-nexmark-") as scratch:
+        root = Path(scratch)
+        small = Load(given.rate, 3, min(given.events, 20_000))
+        for file in range(small.files):
+            write(small, root / "small", file)
+        tables = oracle(root / "small")
+        for each in asked:
+            for system, python in pythons.items():
+                if can(system, each):
+                    results = root / f"{system}-{each.name}"
+                    run(system, python, root / "small", each, "--results", str(results))
+                    print(
+                        f"{each.name} by {system}: {check(each, results, tables):,} rows, as DuckDB",
+                        flush=True,
+                    )
+        if given.check_only:
+            return
+        for file in range(load.files):
+            write(load, root / "whole", file)
+        folders = {
+            "whole": root / "whole",
+            "few": first_files(root / "whole", root / "few", given.first),
+            "one": first_files(root / "whole", root / "one", 1),
+        }
+        more = (load.files - given.first) * load.events
+        live = Load(given.rate, 1_000_000, given.rate // 2), given.live
+        print(
+            "\n| query | system | rows/s | wjoin's is | state | p50 | p99 | memory | one file, with start |"
+        )
+        print(f"|{' --- |' * 9}")
+        for each in asked:
+            for line in measured(pythons, each, folders, more, live):
+                print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()
