@@ -7,7 +7,7 @@ rows that may be late come to it with how far the streams have come.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 
@@ -37,6 +37,7 @@ from wjoin.executor.spark.warm import served
 from wjoin.executor.state.manifest import Manifest, written_manifest
 from wjoin.executor.workers import worker_ids
 from wjoin.parts.kernels.runs import integers
+from wjoin.parts.routes.hash_route import HashRoute
 from wjoin.planner.plan.block_columns import time_name
 from wjoin.planner.plan.physical import PhysicalPlan
 
@@ -138,10 +139,7 @@ def _judged(plan: PhysicalPlan, inputs: Sequence[DataFrame], ending: int | None)
 
 def _suspected(plan: PhysicalPlan, stream: int, source: DataFrame, workers: tuple[int, ...]) -> DataFrame:
     """Return a stream's rows that may be late, and how far it has come, as messages for all workers."""
-    number = _stages(plan, stream)[0]
-    stage = plan.stages[number]
-    place = next(n for n, each in enumerate(stage.inputs) if each.stage is None and each.members[0] == stream)
-    router = replace(Router.to(plan, stage, place, workers), number=stream)
+    router = Router(stream, stream, None, HashRoute.name, workers)
     scan = plan.streams[stream]
     suspects = Suspects(stream, scan, None, ()) if scan.late else None
     pack = Pack(stageless(plan), (), router, suspects=suspects, only_late=True)
