@@ -114,7 +114,9 @@ def run(
     way: Way, folder: Path, sites: list[Memory], addresses: tuple[SiteAddress, ...]
 ) -> tuple[Numbered, Numbered]:
     """Bring rows micro-batch by micro-batch; return site and number of those of both streams that come."""
-    delay = int((way.disorder + 1) * SECOND)
+    # Where few rows come at once, one site is ahead of the other one.
+    ahead = way.batches if way.most < 1000 else 1
+    delay = int((way.disorder + ahead) * SECOND)
     one, other = (LikelySide(addresses, name, "k", delay, 20.0) for name in ("r", "s"))
     asked = Likely((one, other), WINDOW, WINDOW, CEILING, way.error, 14, 4, str(folder))
     choosers = [Chooser(asked, 0), Chooser(asked, 1)]
