@@ -36,8 +36,8 @@ class Goal:
         """Return which share a choice aims at. ``so_far``: what counts against it, of how much in all;
         ``new``: how much is new.
 
-        >>> Goal(0.1).aimed((5, 100), 25), Goal(0.1).aimed((20, 100), 25)
-        (0.15000000000000002, 0.010000000000000002)
+        >>> [round(Goal(0.1).aimed((spent, 100), 100), 3) for spent in (5, 10, 15)]
+        [0.125, 0.1, 0.075]
         """
         asked = self.error if self.error is not None else self.messages or 0.0
         spent, whole = so_far

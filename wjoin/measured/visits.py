@@ -69,11 +69,13 @@ def brought_share(done: Done) -> float:
 def _brought_words(done: Done) -> str:
     """Return the same of streams at sites.
 
-    >>> _brought_words(Done(rows_in={"A": 5, "B": 5}, choices={"found": 90.0, "missing": 10.0, "least": 5.0,
-    ...     "most": 20.0, "late": 1.0},
-    ...     sites={"grpc://a:1": {"rows": 40, "messages": 4, "summary_bytes": 80}}))
-    '25.0 % of the rows have come, 2 bytes of summaries a row, 4 requests, about 10.0 % of the results lost, \
-    5.3 to 18.2 %, 1 late row dropped'
+    >>> told = {"found": 90.0, "missing": 10.0, "least": 5.0, "most": 20.0, "late": 1.0}
+    >>> site = {"rows": 40, "messages": 4, "summary_bytes": 80}
+    >>> words = _brought_words(Done(rows_in={"A": 5, "B": 5}, choices=told, sites={"grpc://a:1": site}))
+    >>> words.partition(", about ")[0]
+    '25.0 % of the rows have come, 2 bytes of summaries a row, 4 requests'
+    >>> words.partition(", about ")[2]
+    '10.0 % of the results lost, 5.3 to 18.2 %, 1 late row dropped'
     """
     rows, messages, size = (
         sum(each[name] for each in done.sites.values()) for name in ("rows", "messages", "summary_bytes")
