@@ -14,7 +14,7 @@ T0 = 1_700_000_000_000_000
 def needs(*alternatives: tuple[Bound, ...], kind: TimeKind = TimeKind.TIMESTAMP) -> Needs:
     key = Need(Kind.KEY, (0, 1), "A.id = B.id", "A.id = B.id", ((0, "A.id"), (1, "B.id")))
     names = ("A", "B", "C")
-    return Needs(names, kind, (0, 0, 0), ("t",) * 3, (key,), alternatives, ((), (), ()), ())
+    return Needs(names, kind, (0, 0, 0), (None,) * 3, ("t",) * 3, (key,), alternatives, ((), (), ()), ())
 
 
 def verdict(asked: Needs, *times: int | None, sides: tuple[str | None, str | None] = ("1", "1")) -> Verdict:

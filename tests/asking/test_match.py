@@ -4,6 +4,7 @@ import json
 import random
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -142,3 +143,46 @@ def test_a_stream_tells_what_it_has_read_and_what_was_late(session: wjoin.Sessio
     found = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     for line in ("Q: 5 rows", "Q: 4 rows of files that have been read", "Q: 3 rows in time"):
         assert line in found
+
+
+@pytest.mark.long
+def test_rows_that_wait_are_evicted_or_come_from_the_future(session: wjoin.Session, tmp_path: Path) -> None:
+    begin = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1)
+    session.spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+    def at(seconds: int) -> str:
+        return (begin + timedelta(seconds=seconds)).replace(tzinfo=None).isoformat(sep=" ")
+
+    def bring(name: str, file: int, *rows: tuple[int, int]) -> None:
+        lines = (json.dumps({"id": number, "ts": f"{at(after)}Z"}) for number, after in rows)
+        (tmp_path / f".{name}{file}").write_text("\n".join(lines))
+        (tmp_path / f".{name}{file}").rename(tmp_path / name / f"{file}.json")
+
+    for name in ("wp", "wq"):
+        (tmp_path / name).mkdir()
+        session.sql(
+            f"""CREATE OR REPLACE STREAM {name} (id BIGINT, ts TIMESTAMP) USING json OPTIONS
+            (path '{tmp_path / name}', wjoin.ahead '2 hours') WATERMARK ts DELAY OF INTERVAL 2 SECONDS"""
+        )
+    session.sql(
+        f"""CREATE OR REPLACE SINK waiting_pairs USING parquet
+        OPTIONS (path '{tmp_path / "out"}', checkpointLocation '{tmp_path / "kept"}')"""
+    )
+    insert = """INSERT INTO waiting_pairs SELECT P.id, Q.id AS q FROM wp P LEFT JOIN wq Q ON P.id = Q.id
+        WINDOW (P, Q) = 60 SECONDS"""
+    bring("wp", 1, (1, 0), (2, 100))
+    bring("wq", 1, (9, 50), (3, 86_400))
+    session.run_script(insert, once=True)
+    waits = told(session, f"EXPLAIN MATCH P(id = 1), Q(id = 1) {insert}")
+    assert waits.startswith("No row of Q satisfies id = 1")
+    until = f"is not decided until Q's watermark passes {at(60)} (it is at {at(48)})."
+    assert f"Whether P has a partner {until}" in waits
+    future = told(session, f"EXPLAIN MATCH P(id = 2), Q(id = 3) {insert}")
+    assert "Q was dropped as too far in the future by micro-batch 0: it is " in future
+    assert "Q may be 2 h" in future
+    # It has moved no watermark either: what comes now is in time.
+    bring("wq", 2, (2, 100), (9, 200))
+    session.run_script(insert, once=True)
+    assert "late" not in told(session, f"EXPLAIN MATCH P(id = 2), Q(id = 2) {insert}")
+    gone = told(session, f"EXPLAIN MATCH P(id = 1), Q(id = 1) {insert}")
+    assert f"P is decided: the watermark of Q, at {at(198)}, passed all that it could meet." in gone

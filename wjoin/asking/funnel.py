@@ -1,11 +1,11 @@
 """Where the rows of a window join are lost: how many are left after each thing that a result needs."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
-from wjoin.asking.arrival import in_time
+from wjoin.asking.arrival import Read, in_time
 from wjoin.asking.judged import near_miss, suspicion
 from wjoin.asking.meant_rows import Reader
 from wjoin.asking.needs import Bound, Kind, Need, Needs
@@ -46,10 +46,10 @@ class Meeting:
             yield f"with {' AND '.join(words)}", " AND ".join(f"({each.test})" for each in self.conditions)
 
 
-def funnel(reader: Reader, files: Mapping[str, int]) -> Iterator[str]:
+def funnel(reader: Reader, read: Read) -> Iterator[str]:
     """Yield what is left of the rows after each step, to the one after which nothing is left.
 
-    ``files``: the micro-batches in which a query has read them; where there are none, all rows are in time.
+    ``read``: what a query has read; where that is nothing, all rows are in time.
     """
     needs = reader.needs
     left: list[DataFrame] = []
@@ -58,7 +58,7 @@ def funnel(reader: Reader, files: Mapping[str, int]) -> Iterator[str]:
         filters = [
             each for each in needs.conditions if each.kind is Kind.FILTER and each.streams == (number,)
         ]
-        lines, rows = _rows(reader, number, filters, files)
+        lines, rows = _rows(reader, number, filters, read)
         yield from (f"  {name}: {line}" for line in lines)
         if rows is None:
             return
@@ -77,18 +77,20 @@ def funnel(reader: Reader, files: Mapping[str, int]) -> Iterator[str]:
 
 
 def _rows(
-    reader: Reader, number: int, filters: Sequence[Need], files: Mapping[str, int]
+    reader: Reader, number: int, filters: Sequence[Need], read: Read
 ) -> tuple[list[str], DataFrame | None]:
     """Return how many rows a stream has and keeps, and these; None where there are none."""
     name, time = quoted_if_needed(reader.needs.names[number]), reader.needs.times[number]
-    rows, late, unread = in_time(reader, number, files)
+    rows, late, unread = in_time(reader, number, read)
     labels = [f"with {each.text}" for each in filters] + ["with an event time"] * (time is not None)
     tests = [f"({each.test})" for each in filters] + [f"{time} IS NOT NULL"] * (time is not None)
     both = [" AND ".join(tests[: place + 1]) for place in range(len(tests))]
     listed = ", ".join(["count(*)", *(f"count_if({each})" for each in both)])
     (counts,) = reader.run(f"SELECT {listed} FROM {reader.alias(number)}", {number: rows}).collect()
     steps = [("", counts[0] + late + unread)]
-    steps += [("of files that have been read", counts[0] + late), ("in time", counts[0])] if files else []
+    steps += (
+        [("of files that have been read", counts[0] + late), ("in time", counts[0])] if read.files else []
+    )
     steps += zip(labels, counts[1:], strict=True)
     lines: list[str] = []
     before = -1

@@ -3,17 +3,23 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from wjoin.asking.arrival import arrivals, read_files
+from pyspark.sql import SparkSession
+
+from wjoin.asking.arrival import Read, arrivals, read_by
 from wjoin.asking.funnel import funnel
-from wjoin.asking.judged import Combination, Verdict, judged
+from wjoin.asking.judged import Combination, Fault, Verdict, judged
 from wjoin.asking.meant_rows import Candidates, Reader
 from wjoin.asking.needs import Kind, Needs, needs_of
 from wjoin.asking.source_rows import FILE, as_tables
+from wjoin.asking.standing import Standing
 from wjoin.context import Asked
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.plurals import counted, listed
 from wjoin.grammar.statement_kinds import MeantRows, Query
-from wjoin.joins.rewrite import rewrite
+from wjoin.homes.homes import keeps_state
+from wjoin.joins.rewrite import Rewriting, rewrite
+from wjoin.measured.kept import Kept
+from wjoin.measured.last_manifest import last_manifest
 from wjoin.planner.text.scope import quoted_if_needed
 
 _SHOWN_COLUMNS = 8
@@ -27,7 +33,12 @@ def explain_match(asked: Asked, query: Query, meant: Sequence[MeantRows], checkp
     The last window join of the query is asked; without rows that are meant it tells at which step rows are
     lost. With the ``checkpoint`` of a query it tells which rows came late there. Raises WJoinError.
     """
-    rewriting = rewrite(asked, query, runs=False, apart=True)
+    kept = None if checkpoint is None else Kept(asked.engine.spark, checkpoint, asked.settings.home())
+    try:
+        rewriting = rewrite(asked, query, kept, runs=False, apart=True)
+    except WJoinError:
+        # The checkpoint may be of another statement; why rows are no result of this one can be told.
+        kept, rewriting = None, rewrite(asked, query, runs=False, apart=True)
     if not rewriting.done:
         raise WJoinError("WJ503", "EXPLAIN MATCH is for window joins", span=query.span, text=asked.text)
     join = rewriting.done[-1]
@@ -35,18 +46,54 @@ def explain_match(asked: Asked, query: Query, meant: Sequence[MeantRows], checkp
     spark = asked.engine.spark
     with asked.placed(query.span), as_tables(spark, join.sources) as tables:
         reader = Reader(asked, needs, tables)
-        files = {} if checkpoint is None else read_files(spark, checkpoint)
+        read = Read() if checkpoint is None else read_by(spark, checkpoint)
         if not meant:
-            return "\n".join(funnel(reader, files))
+            return "\n".join(funnel(reader, read))
         found = reader.candidates(meant)
+        standing = None if kept is None else _standing(spark, str(checkpoint), kept, rewriting)
         lines = list(_missing(reader, found, meant))
-        if not lines:
+        if lines:
+            if standing is not None:
+                lines += standing.told(_only_times(reader, found))
+        else:
             verdict = min(_verdicts(reader, found), key=lambda each: each.nearness)
-            if files:
-                came = arrivals(reader, files, verdict.combination.files, verdict.combination.times)
-                verdict = replace(verdict, faults=(*verdict.faults, *came))
+            combination, dropped = verdict.combination, dict[int, Fault]()
+            if read.files:
+                dropped = dict(arrivals(reader, read, combination.files, combination.times))
+                verdict = replace(verdict, faults=(*verdict.faults, *dropped.values()))
             lines = list(_told(needs, found, verdict))
+            if standing is not None and verdict.faults:
+                times = enumerate(combination.times)
+                lines += standing.told(
+                    {n: time for n, time in times if time is not None and n not in dropped}
+                )
     return "\n".join(lines)
+
+
+def _standing(spark: SparkSession, checkpoint: str, kept: Kept, rewriting: Rewriting) -> Standing | None:
+    """Return how far the query of a checkpoint has come, None where it has not yet, or that is not known."""
+    plan = rewriting.done[-1].planned.physical
+    if not keeps_state(plan) or not plan.stages or kept.last_commit < 0:
+        return None
+    try:
+        last = last_manifest(spark, checkpoint, kept, len(rewriting.done) - 1, plan)
+    except WJoinError:
+        # Its next start tells what is wrong with it.
+        return None
+    zone = str(spark.conf.get("spark.sql.session.timeZone"))
+    return None if last is None else Standing(plan, kept.last_commit, last.seen, zone)
+
+
+def _only_times(reader: Reader, found: Sequence[Candidates]) -> dict[int, int]:
+    """Return the event times of those streams of which one row is meant, and is there."""
+    times: dict[int, int] = {}
+    for number, each in enumerate(found):
+        time = reader.needs.times[number]
+        if each.found == 1 and each.condition and time is not None:
+            (row,) = reader.run(f"SELECT {time} FROM {reader.alias(number)}", {number: each.rows}).collect()
+            if row[0] is not None:
+                times[number] = row[0]
+    return times
 
 
 def _missing(reader: Reader, found: Sequence[Candidates], meant: Sequence[MeantRows]) -> Iterator[str]:

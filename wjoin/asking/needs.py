@@ -77,7 +77,8 @@ class Needs:
     """All that a result of a block needs.
 
     ``names`` are those of its streams, ``times`` the Spark expressions of their event times in microseconds,
-    None for a table without one, and ``delays`` how far they may be out of order. Of ``alternatives`` a
+    None for a table without one, ``delays`` how far they may be out of order, and ``ahead`` how much later
+    than the clock of their micro-batch, None where that is not declared. Of ``alternatives`` a
     result is inside all bounds of one. ``columns`` are those by which a row of each stream is shown.
     ``unjudged`` says what else decides, and is not judged.
     """
@@ -85,6 +86,7 @@ class Needs:
     names: tuple[str, ...]
     kind: TimeKind
     delays: tuple[int, ...]
+    ahead: tuple[int | None, ...]
     times: tuple[str | None, ...]
     conditions: tuple[Need, ...]
     alternatives: tuple[tuple[Bound, ...], ...]
@@ -126,6 +128,7 @@ def needs_of(planned: PlannedSelect) -> Needs:
         names=planned.graph.names,
         kind=plan.time_kind,
         delays=tuple(scan.delay for scan in plan.streams),
+        ahead=tuple(scan.ahead for scan in plan.streams),
         times=times,
         conditions=tuple(sorted(found, key=lambda each: each.kind.value)),
         alternatives=tuple(tuple(_bounds(each.given)) for each in planned.graph.branches),
