@@ -12,7 +12,7 @@ from tests.stream.joined import Streams, on_time
 from wjoin.grammar.errors import WJoinError
 
 SEED, DELAY = 1, 20
-HOMES = pytest.mark.parametrize("home", ["files", "spark"])
+HOMES = pytest.mark.parametrize("home", ["files", pytest.param("spark", marks=pytest.mark.long)])
 
 CHAIN = """
 SELECT A.n AS a, B.n AS b, C.n AS c, A.s FROM one A, two B, three C
@@ -80,6 +80,7 @@ def test_the_rows_are_those_that_the_model_keeps(streams: Streams, home: str) ->
     assert row.rows == done.rows_of_state
 
 
+@pytest.mark.long
 @HOMES
 def test_rows_of_an_outer_join_tell_whether_they_have_had_a_partner(streams: Streams, home: str) -> None:
     session = streams.session
@@ -96,6 +97,49 @@ def test_rows_of_an_outer_join_tell_whether_they_have_had_a_partner(streams: Str
         assert row.matched == ((row.n, row.k) in pairs), row
     (other,) = session.sql("SELECT count(matched) FROM STATE OF QUERY far WHERE stream = 'B'").collect()
     assert other[0] == 0
+
+
+@pytest.mark.long
+@HOMES
+def test_a_running_query_shows_its_rows(streams: Streams, home: str) -> None:
+    session = streams.session
+    session.context.settings.set("wjoin.state", home)
+    streams.sinks(["far"])
+    on_time(streams, 4)
+    session.run_script(f"INSERT INTO far {CHAIN}", once=False, checkpoint=f"{streams.root}/checkpoints")
+    query = session.running[-1].query
+    query.processAllAvailable()
+    assert query.isActive
+    assert shown(session, "STATE OF QUERY far") == kept(streams, CHAIN_WINDOWS)
+    told = {row.property: row.value for row in session.sql("DESCRIBE QUERY far").collect()}
+    assert "kept for 65, until C has passed, with its delay of 20: window (A, B)" in told["state of A"]
+    assert told["with longer windows"].startswith("1 more of window (")
+
+
+@pytest.mark.long
+@HOMES
+def test_several_joins_and_stages(streams: Streams, home: str) -> None:
+    session = streams.session
+    session.context.settings.set("wjoin.state", home)
+    streams.sinks(["near"])
+    on_time(streams, 3)
+    stages = "SELECT A.n, C.s FROM one A, two B, three C WINDOW = 20 WHERE A.k = B.k AND B.j = C.j"
+    streams.insert({"near": stages})
+    rows = session.sql("SELECT * FROM STATE OF QUERY near").collect()
+    assert len(rows) == session.running[-1].totals.total.rows_of_state
+    by_stage = {stage: {row.stream for row in rows if row.stage == stage} for stage in (1, 2)}
+    first, second = sorted(by_stage[1])
+    third = next(each for each in "ABC" if each not in (first, second))
+    assert by_stage[2] == {f"{first}, {second}", third}
+    for row in (row for row in rows if row.stream == f"{first}, {second}"):
+        assert row[third] is None and abs(row[first].n - row[second].n) <= 20
+    other = "SELECT A.s, B.v FROM two A, three B WINDOW = 5 WHERE A.j = B.j"
+    set_ = f"EXECUTE STATEMENT SET both BEGIN INSERT INTO third {stages}; INSERT INTO far {other}; END"
+    if home == "files":
+        streams.sinks(["third", "far"])
+        session.run_script(set_, checkpoint=f"{streams.root}/set")
+        found = session.sql("SELECT join, stream, count(*) AS n FROM STATE OF QUERY both GROUP BY ALL")
+        assert {(row.join, row.stream) for row in found.collect() if row.n} >= {(1, "C"), (2, "A"), (2, "B")}
 
 
 def test_what_has_no_state_is_told(streams: Streams) -> None:
