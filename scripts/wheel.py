@@ -73,8 +73,11 @@ def _publish_at(repository: str, source: Path) -> None:
         file.write("\n".join(lines))
 
 
-def try_out(wheel: Path, interpreter: str, *, demo: bool) -> None:
-    """Install a wheel into an empty environment of a Python, and run README's first query there."""
+def try_out(wheel: Path, interpreter: str, *, demo: bool, locked: bool = False) -> None:
+    """Install a wheel into an empty environment of a Python, and run README's first query there.
+
+    ``locked``: with the versions of requirements.lock instead of the newest ones; needs uv.
+    """
     found = _QUERY.search(_README.read_text("utf-8"))
     if found is None:
         sys.exit("README has no first query with its result")
@@ -85,7 +88,8 @@ def try_out(wheel: Path, interpreter: str, *, demo: bool) -> None:
         wanted = f"{wheel.resolve()}[demo]" if demo else str(wheel.resolve())
         if importlib.util.find_spec("uv"):
             _run(*_UV, "venv", "--python", interpreter, python.parents[1])
-            _run(*_UV, "pip", "install", "--python", python, wanted)
+            lock = ("--constraint", ROOT / "requirements.lock") if locked else ()
+            _run(*_UV, "pip", "install", "--python", python, *lock, wanted)
         else:
             _run(interpreter, "-m", "venv", python.parents[1])
             _run(python, "-m", "pip", "install", "--quiet", wanted)
@@ -125,6 +129,7 @@ def main() -> int:
         help="versions to try, of those found; this: the one that runs this script",
     )
     parser.add_argument("--no-demo", action="store_true", help="run README's first query alone")
+    parser.add_argument("--locked", action="store_true", help="with the versions of requirements.lock")
     parser.add_argument("--repository", help="address of the public repository, for the links of README")
     parser.add_argument("--try-only", type=Path, metavar="WHEEL", help="try a wheel on this Python alone")
     given = parser.parse_args()
@@ -143,7 +148,7 @@ def main() -> int:
         if interpreter is None:
             print(f"Python {version}: not tried, this machine has none", flush=True)
         else:
-            try_out(wheel, interpreter, demo=not given.no_demo)
+            try_out(wheel, interpreter, demo=not given.no_demo, locked=given.locked)
             print(f"Python {version}: works", flush=True)
     return not any(found.values())
 
