@@ -1,6 +1,6 @@
 """Take the pictures of docs/images: EXPLAIN at a terminal and as a page, and the live page of a query.
 
-``make screenshots`` runs it: a query over three live streams runs for a minute and a half, and Chromium
+``make screenshots`` runs it: a query over three live streams runs for a minute, and Chromium
 without a screen looks at it.
 """
 
@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "docs" / "images"
 COLUMNS = 100
 WIDTH, HEIGHT = 1080, 900
-RUNS_SECONDS = 90
+RUNS_SECONDS = 60
 STREAMS = {"camera1": 200, "camera2": 200, "camera3": 100}
 QUERY = """
 SELECT A.obj_id, A.ts AS at_1, B.ts AS at_2, C.ts AS at_3
