@@ -19,7 +19,7 @@ BELOW = (
 )
 """What the renderers may import of ours: each other, the document, and words for numbers."""
 
-READERS = ("describe", "overload_description", "plan_words", "stage_description", "visit_notes")
+READERS = ("describe", "kept_state", "overload_description", "plan_words", "stage_description", "visit_notes")
 """The modules that read the plan."""
 
 KEYS = {

@@ -92,12 +92,17 @@ def test_three_streams_meet_one_after_the_other() -> None:
     [
         ("PLAN(BLOOM)", "FROM a A LEFT JOIN b B ON A.k = B.k WINDOW (A, B) = 5 s", "inner joins only"),
         ("PLAN(BLOOM)", "FROM a A, b B WINDOW (A, B) = 5 s", "one key"),
+        (
+            "PLAN(BLOOM)",
+            "FROM a A, b B, a C WINDOW = 5 s AND WINDOW A = 3 ROWS WHERE A.k = B.k AND B.k = C.k",
+            "where two streams are joined",
+        ),
         ("APPROXIMATE(error = 0.1)", f"{JOIN} GROUP BY A.v, B.v", "no groups"),
     ],
 )
 def test_what_no_approximate_join_has(hints: str, rest: str, says: str) -> None:
     with pytest.raises(WJoinError, match=says) as raised:
-        planned(hints, rest)
+        planned(hints, rest, (HOMED, HOMED, HOMED)[: 2 + ("C" in rest)])
     assert raised.value.code == "WJ505" and raised.value.help
 
 
