@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from wjoin.grammar.plurals import listed
+from wjoin.grammar.plurals import counted, listed
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.summaries.flow import SAMPLE
 from wjoin.parts.summaries.registry import SUMMARIES
@@ -57,5 +57,6 @@ def _visits(plan: PhysicalPlan) -> str:
     if asked is not None and asked.error is not None:
         return f"as few other nodes as lose {asked.error:.3g} of the results"
     if asked is not None and asked.messages is not None:
-        return f"{asked.messages:g} other nodes on average, those where it probably finds most"
+        nodes = counted(f"{asked.messages:g}", "other node")
+        return f"{nodes} on average, those where it probably finds most"
     return "log2 of the number of nodes on average, those where it probably finds most"
