@@ -90,7 +90,7 @@ def main() -> None:
         session.sql(f"ALTER STREAM {name} SET STATISTICS (rate = {rate}, distinct.obj_id = 500)")
     plan = session.explain(QUERY)
     (IMAGES / "explain.svg").write_text(terminal("\n".join(explained(plan, COLUMNS, Paint(True)))), "utf-8")
-    with tempfile.TemporaryDirectory(prefix="wjoin-screenshots-") as folder:
+    with tempfile.TemporaryDirectory(prefix="wjoin-screenshots-", ignore_cleanup_errors=True) as folder:
         page = Path(folder, "explain.html")
         page.write_text(plan.rendered("html"), "utf-8")
         photograph(page.as_uri(), IMAGES / "explain.webp", until="h3:last-of-type")
