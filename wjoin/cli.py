@@ -5,7 +5,7 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from wjoin.commands.arguments import absolute, parse_arguments, read_script, source_name
@@ -29,6 +29,7 @@ from wjoin.grammar.statement_kinds import (
 )
 
 if TYPE_CHECKING:
+    from wjoin.context import Asked
     from wjoin.planner.explain.document import Document
     from wjoin.queries.running import Running
     from wjoin.session import Session
@@ -108,6 +109,10 @@ def _run(options: argparse.Namespace) -> int:
                 if options.once:
                     follow(started, out, options.json)
                     running.clear()
+                    while _goes_on_once(asked, statement, started):
+                        running += (started := carry_out(asked, statement, how))
+                        follow(started, out, options.json)
+                        running.clear()
                 if options.complete:
                     with _told(statement):
                         running += completed(asked, statement, started)
@@ -121,6 +126,15 @@ def _run(options: argparse.Namespace) -> int:
             print(f"Stopped cleanly{_goes_on(running)}", file=sys.stderr, flush=True)
             report(running, out)
     return GOOD
+
+
+def _goes_on_once(asked: "Asked", statement: Statement, ran: "Sequence[Running]") -> bool:
+    """Return whether a query that has run to the end of its streams may have left rows there."""
+    from wjoin.sources.single_micro_batches import may_leave_rows
+
+    if not isinstance(statement, InsertInto | StatementSet):
+        return False
+    return any(may_leave_rows(asked.catalog, each.totals.total.rows_read) for each in ran)
 
 
 def _told(statement: Statement) -> contextlib.AbstractContextManager[None]:

@@ -1,7 +1,7 @@
 """The session: W-join SQL on a SparkSession."""
 
 import datetime
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from wjoin.checkpoints.repartition import Repartitioned, repartition
-from wjoin.context import Context
+from wjoin.context import Asked, Context
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script, parse_statement
 from wjoin.grammar.statement_kinds import (
@@ -47,6 +47,7 @@ from wjoin.sources.catalog import (
     microseconds,
 )
 from wjoin.sources.late_rows import refuse_columns
+from wjoin.sources.single_micro_batches import may_leave_rows
 from wjoin.spark.doors import LOOPBACK
 from wjoin.spark.engine import Engine
 from wjoin.spark.notices import tell
@@ -279,18 +280,15 @@ class Session:
         """Run one statement of a script (see ``run_script``)."""
         asked = self.context.asked(text, params)
         if isinstance(statement, AlterSet | InsertInto | StatementSet):
-            with asked.placed(statement.span):
-                if isinstance(statement, InsertInto):
-                    started = run_insert(asked, statement, once=once, checkpoint=checkpoint)
-                elif isinstance(statement, AlterSet):
-                    started = alter_set(asked, statement)
-                else:
-                    started = execute_set(asked, statement, once=once, checkpoint=checkpoint)
+            started = self._started(asked, statement, once=once, checkpoint=checkpoint)
             if started is None:
                 return []
             made: list[DataFrame | StreamingQuery] = [started.query]
             if once:
                 started.wait()
+                for again in self._rest(asked, statement, started, checkpoint):
+                    made.append(again.query)
+                    started = again
                 for last in completed(asked, statement, [started]) if complete else ():
                     last.wait()
                     made.append(last.query)
@@ -303,6 +301,36 @@ class Session:
             if complete and found.isStreaming:
                 raise no_checkpoint(statement.span)
             return [found]
+
+    def _rest(
+        self, asked: Asked, statement: Statement, ran: Running, checkpoint: str | None
+    ) -> Iterator[Running]:
+        """Start a query again while it may have left rows that were there; yield each once it has ended."""
+        while may_leave_rows(asked.catalog, ran.totals.total.rows_read):
+            again = None
+            if isinstance(statement, InsertInto | StatementSet):
+                again = self._started(asked, statement, once=True, checkpoint=checkpoint)
+            if again is None:
+                return
+            ran = again
+            ran.wait()
+            yield ran
+
+    def _started(
+        self,
+        asked: Asked,
+        statement: AlterSet | InsertInto | StatementSet,
+        *,
+        once: bool,
+        checkpoint: str | None,
+    ) -> Running | None:
+        """Start the query of a statement; None where it has run already."""
+        with asked.placed(statement.span):
+            if isinstance(statement, InsertInto):
+                return run_insert(asked, statement, once=once, checkpoint=checkpoint)
+            if isinstance(statement, AlterSet):
+                return alter_set(asked, statement)
+            return execute_set(asked, statement, once=once, checkpoint=checkpoint)
 
     def repartition(
         self, text: str, old: str, new: str, partitions: int, *, name: str = "<script>", **params: Any

@@ -56,6 +56,9 @@ except ImportError:
     ReadAllAvailable = ReadMaxRows = None  # type: ignore[assignment,misc]  # is not called then
     SupportsTriggerAvailableNow = object  # type: ignore[assignment,misc]  # nothing is asked of it then
 
+ONE_MICRO_BATCH = ReadAllAvailable is None
+"""Whether Spark reads no more than one micro-batch of a stream in a run to the end of its streams."""
+
 
 @dataclass(frozen=True)
 class SiteOptions:

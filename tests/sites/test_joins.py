@@ -373,3 +373,42 @@ def test_a_silent_site_lets_others_go_on(session: wjoin.Session, tmp_path: Path)
         assert lost.toArrow().to_pylist() == [
             {"obj_id": 7, "note": "2-0", "frame": b"\x01", "label": None, "late_for": "found"}
         ]
+
+
+@pytest.mark.long
+@pytest.mark.core
+def test_a_later_run_reads_all_there_is_though_a_micro_batch_takes_little(
+    session: wjoin.Session, tmp_path: Path
+) -> None:
+    rows = tmp_path / "rows"
+    rows.mkdir()
+    streams = "".join(STREAM.format(name=f"camera{n}", folder=rows / f"camera{n}") for n in (1, 2))
+    session.sql(f"CREATE SINK found USING parquet OPTIONS (path '{tmp_path}/found')")
+    tables = {number: frames(number, 200) for number in (1, 2)}
+    for number, table in tables.items():
+        put(table.slice(0, 100), rows / f"camera{number}", 0)
+    with Site(tmp_path / "site", streams) as site:
+        for number in tables:
+            site.wait_for(f"camera{number}", 100)
+            session.sql(f"""
+                CREATE STREAM camera{number} AT SITE '{site.url}' OPTIONS (maxRowsPerTrigger '40')
+                WATERMARK ts DELAY OF INTERVAL 2 SECONDS
+            """)
+        for run in range(2):
+            if run:
+                for number, table in tables.items():
+                    put(table.slice(100), rows / f"camera{number}", 1)
+                    site.wait_for(f"camera{number}", 200)
+            session.run_script(
+                """INSERT INTO found SELECT A.obj_id, A.ts AS a, B.ts AS b FROM camera1 A, camera2 B
+                   WINDOW = 10 SECONDS WHERE A.obj_id = B.obj_id""",
+                checkpoint=str(tmp_path / "checkpoints"),
+            )
+    with duckdb.connect() as oracle:
+        oracle.register("found", session.read.parquet(str(tmp_path / "found")).toArrow())
+        for number, table in tables.items():
+            oracle.register(f"camera{number}", table)
+        meant = oracle.execute("""SELECT A.obj_id, A.ts, B.ts FROM camera1 A, camera2 B
+            WHERE A.obj_id = B.obj_id AND abs(epoch_us(A.ts) - epoch_us(B.ts)) <= 10000000""").fetchall()
+        assert Counter(oracle.execute("FROM found").fetchall()) == Counter(meant)
+    assert len(meant) > 100
