@@ -219,6 +219,36 @@ def test_late_rows_of_joins_over_joins(late: Late, killed: bool, state: str) -> 
         assert late.found("near") == late.joined(CHAIN_MEANS)
     assert len(late.found()) > 40
     assert "X = " in late.session.explain(CHAIN)
+    if state == "spark":
+        old, new = (str(late.root / each) for each in ("checkpoints", "moved"))
+        with pytest.raises(WJoinError, match=r"WJ711.*late rows of near are told by a state of their own"):
+            late.session.repartition(CHAIN, old, new, 3)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("state", ["files", "spark"])
+def test_late_rows_of_streams_that_were_silent_or_have_ended(late: Late, state: str) -> None:
+    """They are those that the join drops, by a watermark that has gone on with those of the others."""
+    late.session.sql(f"SET wjoin.state = {state}")
+    late.declare("IDLE AFTER 1 MILLISECOND LATE ROWS INTO lost")
+    outer = CHAIN.replace("three C WINDOW", "three C ON X.k = C.k WINDOW").replace(" WHERE X.k = C.k", "")
+    text = outer.replace("AS X, three", "AS X LEFT JOIN three")
+    for name in late.files:
+        late.put(name, [(1, 1, 1, "x")])
+    late.run(text)
+    late.put("one", [(1000, 1, 1, "x")])
+    late.run(text)
+    late.put("two", [(500, 2, 2, "late"), (979, 2, 2, "late"), (980, 2, 2, "in time")])
+    late.run(text)
+    expected = Counter([(500, 480), (979, 1)])
+    assert late.found("lost", "n", "late_by") == expected
+    late.session.run_script(text, checkpoint=str(late.root / "checkpoints"), complete=True)
+    late.put("three", [(2, 3, 3, "late")])
+    late.run(text)
+    rows = late.session.sql("SELECT n, v, late_for FROM lost")
+    assert isinstance(rows, DataFrame)
+    found = Counter(tuple(each) for each in rows.collect())
+    assert found == Counter([(n, "late", "near") for n in (500, 979, 2)])
 
 
 def take_back(log: Path) -> None:

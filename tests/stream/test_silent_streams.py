@@ -1,5 +1,6 @@
 """Silent streams: IDLE AFTER lets the others go on, and --complete decides all that waits, exactly once."""
 
+import itertools
 import json
 from collections import Counter
 from collections.abc import Callable
@@ -15,6 +16,9 @@ import pytest
 
 import wjoin
 from wjoin.grammar.errors import WJoinError, WJoinWarning
+from wjoin.measured import silence
+from wjoin.queries.running import Running
+from wjoin.testing.waiting import until
 
 LEFT = "SELECT A.n AS a, B.n AS b FROM one A LEFT JOIN two B ON A.k = B.k WINDOW (A, B) BETWEEN -2 AND 5"
 HOUR = 3_600_000
@@ -109,8 +113,10 @@ def test_a_silent_stream_lets_rows_without_a_partner_go(case: Case) -> None:
 
 
 @pytest.mark.long
-def test_a_repeated_micro_batch_judges_by_the_clock_of_the_log(case: Case) -> None:
+@pytest.mark.parametrize("home", ["files", "spark"])
+def test_a_repeated_micro_batch_judges_by_the_clock_of_the_log(case: Case, home: str) -> None:
     """And a query that has begun without the clause goes on with it: the stream is silent from then on."""
+    case.session.sql(f"SET wjoin.state = {home}")
     case.declare(one="", two="")
     case.write("one", (1, 1), (2, 2))
     case.write("two", (3, 1))
@@ -132,6 +138,49 @@ def test_a_repeated_micro_batch_judges_by_the_clock_of_the_log(case: Case) -> No
     (case.root / "out" / "_spark_metadata" / "2").unlink()
     (case.root / "out" / "_spark_metadata" / ".2.crc").unlink(missing_ok=True)
     assert case.run() == Counter([(1, 3), (2, None)])
+
+
+@pytest.mark.long
+def test_a_query_that_runs_on_tells_who_waits_for_a_silent_stream(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the clause, by a warning and in its line; with it, the others go on while it runs."""
+    monkeypatch.setattr(silence, "QUIET_SECONDS", 3.0)
+    times = itertools.count(100)
+
+    def start() -> Running:
+        case.session.run_script(
+            f"INSERT INTO out {case.select}", once=False, checkpoint=str(case.root / "checkpoints")
+        )
+        (running,) = case.session.running
+        return running
+
+    def says(running: Running, words: str) -> bool:
+        case.write("one", (next(times), 1))
+        return words in running.line()
+
+    case.declare(one="", two="")
+    case.write("one", (1, 1), (2, 2))
+    case.write("two", (3, 1))
+    running = start()
+    with pytest.warns(
+        WJoinWarning, match=r"WJ823.*in the query out A waits for B, which has sent nothing since"
+    ):
+        until(
+            partial(says, running, "A waits for B, which has sent nothing since 20"),
+            "who waits",
+            every_seconds=1,
+        )
+    running.stop()
+    assert case.found == Counter([(1, 3)])
+    case.declare(one="", two="IDLE AFTER 2 SECONDS")
+    running = start()
+    until(partial(says, running, "B has sent nothing since 20"), "who is silent", every_seconds=1)
+    until(lambda: (2, None) in case.found, "the row without a partner", every_seconds=1)
+    assert "waits for" not in running.line()
+    case.write("two", (next(times) + 100, 9))
+    until(lambda: "silent" not in running.line() and "sent nothing" not in running.line(), "it sends again")
+    running.stop()
 
 
 @pytest.mark.parametrize("sink", [True, pytest.param(False, marks=pytest.mark.long)])
