@@ -30,6 +30,15 @@ WHERE {condition};
 {more}
 """
 
+CHAINED = """
+INSERT INTO tracked
+SELECT X.a, X.b, C.row_id AS c
+FROM (SELECT A.row_id AS a, B.row_id AS b, A.obj_id, B.ts FROM camera1 A, camera2 B
+  WINDOW (A, B) = 5 SECONDS WHERE A.obj_id = B.obj_id) WATERMARK ts DELAY OF INTERVAL 1 HOUR AS X, camera3 C
+WINDOW (X, C) = 10 SECONDS WHERE X.obj_id = C.obj_id;
+"""
+"""The same results by a join over a join."""
+
 MORE = {
     "near": """SELECT B.row_id AS b, A.row_id AS a, Z.row_id AS c FROM camera2 B, camera3 Z, camera1 A
         WINDOW (A, B) = 1 SECOND AND WINDOW (Z, B) = 2 SECONDS
@@ -84,6 +93,9 @@ DELAY = "delay"
 
 LATE = "late"
 """The setting of a child whose streams have a sink of this name for their late rows."""
+
+CHAIN = "chain"
+"""The setting of a child that has the same results by a join over a join."""
 
 VISITS = "visits"
 """The setting of a child that asks for an approximate join with so many messages, over homes by row."""
@@ -150,6 +162,7 @@ def run(root: Path, conf: dict[str, str]) -> None:
     """Work off everything below ``root`` into ``root/tracked``."""
     together = conf.pop(SET, "")
     added = conf.pop(ADDED, "")
+    chain = conf.pop(CHAIN, "")
     statements = script(
         root,
         conf.pop(PLAN, None),
@@ -160,6 +173,8 @@ def run(root: Path, conf: dict[str, str]) -> None:
         conf.pop(LATE, ""),
         conf.pop(VISITS, ""),
     )
+    if chain:
+        statements = statements[: statements.index("INSERT INTO tracked")] + CHAINED
     # The tests read in the log that a worker has died.
     settings = {**SETTINGS, "wjoin.log": "stderr"}
     if FORM in conf:

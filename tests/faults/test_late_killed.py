@@ -3,6 +3,7 @@
 import random
 import time
 from collections import Counter
+from itertools import product
 from pathlib import Path
 
 import duckdb
@@ -28,11 +29,18 @@ LEFT JOIN (
 
 @pytest.mark.timeout(1800)
 @pytest.mark.long
-@pytest.mark.parametrize("state", tiers(["files", "spark"], thorough=["spark"]))
+@pytest.mark.parametrize(
+    ("kind", "state"),
+    tiers(
+        product(["set=near+pairs", "chain=1"], ["files", "spark"]),
+        thorough=[("set=near+pairs", "spark"), ("chain=1", "files")],
+    ),
+)
 def test_a_query_with_a_sink_for_late_rows_is_killed_at_random_moments(
-    tmp_path: Path, kills: int, state: str
+    tmp_path: Path, kills: int, kind: str, state: str
 ) -> None:
-    settings = ("late=lost", "delay=0", "set=near+pairs", f"state={state}")
+    """Also one whose results go on to another join."""
+    settings = ("late=lost", "delay=0", kind, f"state={state}")
     write_streams(tmp_path, 4 * kills + 8)
     chance, met = random.Random(time.time_ns()), Kills()
     while met.done < kills:
