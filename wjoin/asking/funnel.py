@@ -20,7 +20,10 @@ _MOST_PAIRS = 200_000_000
 _VALUES = 1_000
 """Values of a key that are looked at for some that are nearly equal."""
 
+_IN_TIME = "in time"
 _LOST = "   ← all are lost here"
+_MOST = ", which is most of them"
+_DELAY = "EXPLAIN DELAY says what a longer delay keeps"
 
 
 @dataclass(frozen=True)
@@ -88,15 +91,16 @@ def _rows(
     listed = ", ".join(["count(*)", *(f"count_if({each})" for each in both)])
     (counts,) = reader.run(f"SELECT {listed} FROM {reader.alias(number)}", {number: rows}).collect()
     steps = [("", counts[0] + late + unread)]
-    steps += (
-        [("of files that have been read", counts[0] + late), ("in time", counts[0])] if read.files else []
-    )
+    steps += [("of files that have been read", counts[0] + late), (_IN_TIME, counts[0])] if read.files else []
     steps += zip(labels, counts[1:], strict=True)
     lines: list[str] = []
     before = -1
     for label, count in steps:
         if count != before:
             lines.append(f"{counted(count, 'row')} {label}".rstrip() + _LOST * (count == 0))
+        if label == _IN_TIME and late:
+            most = _MOST if late > count else ""
+            lines.append(f"  {counted(late, 'row')} came late, or from the future{most}: {_DELAY}")
         before = count
     if counts[-1] == 0:
         return lines, None
