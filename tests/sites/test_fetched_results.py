@@ -17,7 +17,7 @@ from tests.kit.planned import block_of, plan_over
 from tests.plans.test_sites import REMOTE
 from tests.tiers import examples
 from wjoin.executor.counts import Counts
-from wjoin.executor.sites import fetching
+from wjoin.executor.sites import fetching, mirror
 from wjoin.executor.sites.mirror import Mirror
 from wjoin.executor.sites.stream import SiteStream, numbered
 from wjoin.executor.spark.unpack import Unpack, flat_name, replaced
@@ -112,6 +112,8 @@ def test_results_have_the_columns_of_rows_that_came_partially(kind: JoinKind, tm
         site, place = Sites(), tmp_path / str(next(folders))
         with (
             patch.object(fetching, "client_of", lambda _: site),
+            # Also where the disk is nearly full.
+            patch.object(mirror, "FREE_SHARE", 0.0),
             patch.object(Unpack, "_mirror", lambda _, stream: Mirror(place / str(stream))),
         ):
             expected = Counter(results(plan, whole, unpack))

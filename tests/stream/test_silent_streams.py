@@ -16,7 +16,7 @@ import pytest
 
 import wjoin
 from wjoin.grammar.errors import WJoinError, WJoinWarning
-from wjoin.measured import silence
+from wjoin.measured import silent_streams
 from wjoin.queries.running import Running
 from wjoin.testing.waiting import until
 
@@ -145,7 +145,7 @@ def test_a_query_that_runs_on_tells_who_waits_for_a_silent_stream(
     case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without the clause, by a warning and in its line; with it, the others go on while it runs."""
-    monkeypatch.setattr(silence, "QUIET_SECONDS", 3.0)
+    monkeypatch.setattr(silent_streams, "QUIET_SECONDS", 3.0)
     times = itertools.count(100)
 
     def start() -> Running:

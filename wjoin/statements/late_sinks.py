@@ -32,6 +32,7 @@ from wjoin.planner.plan.block_columns import late_name
 from wjoin.sources.catalog import SinkDeclaration
 from wjoin.sources.format_options import own_option
 from wjoin.sources.late_rows import LATE_FOR, of_query
+from wjoin.statements.sinks import rows_for
 
 _WITHOUT_INTERVALS = frozenset({"delta", "iceberg"})
 """Formats of tables without intervals: they have them as text, as files of JSON and CSV do."""
@@ -142,7 +143,8 @@ def with_late_rows(
     )
     rows = shape.filter(F.col(PART) == 0).select(*own)
     beside = _for_sinks(asked, told, shape, query, insert)
-    return RowsAndLate(made, shape, [(statement.sink, rows), *((each.sink, own) for each, own in beside)])
+    written = ((each.sink, rows_for(each.sink, own, each.insert)) for each, own in beside)
+    return RowsAndLate(made, shape, [(statement.sink, rows), *written])
 
 
 def late_for(name: str, folder: str | None) -> str:
