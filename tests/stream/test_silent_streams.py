@@ -152,7 +152,7 @@ def test_a_query_that_runs_on_tells_who_waits_for_a_silent_stream(
         case.session.run_script(
             f"INSERT INTO out {case.select}", once=False, checkpoint=str(case.root / "checkpoints")
         )
-        (running,) = case.session.running
+        *_, running = case.session.running
         return running
 
     def says(running: Running, words: str) -> bool:
