@@ -123,3 +123,9 @@ def test_a_long_history_stays_small():
     found = told(known(reports=reports), BEGAN + 4000)
     assert len(found["history"]["ends"]) <= MOST_POINTS
     assert len(json.dumps(found)) < 300_000
+
+
+def test_who_waits_for_a_silent_stream_is_a_note_of_the_query():
+    words = "A waits for B, which has sent nothing since 12:00:10"
+    assert told(known(reports=batches(3), note=words))["note"] == words
+    assert not told(known(reports=batches(3)))["note"]
