@@ -5,7 +5,7 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from wjoin.commands.arguments import absolute, parse_arguments, read_script, source_name
@@ -29,7 +29,6 @@ from wjoin.grammar.statement_kinds import (
 )
 
 if TYPE_CHECKING:
-    from wjoin.context import Asked
     from wjoin.planner.explain.document import Document
     from wjoin.queries.running import Running
     from wjoin.session import Session
@@ -95,7 +94,7 @@ def _run(options: argparse.Namespace) -> int:
     with embedded(options) as session, stopping(), _web(session, address):
         # Spark has been starting without them.
         from wjoin.commands.live import follow, report
-        from wjoin.statements.complete import completed
+        from wjoin.statements.complete import completed, rest
         from wjoin.statements.sharing import in_sets
 
         # The paths of the options are whole ones now.
@@ -109,9 +108,9 @@ def _run(options: argparse.Namespace) -> int:
                 if options.once:
                     follow(started, out, options.json)
                     running.clear()
-                    while _goes_on_once(asked, statement, started):
-                        running += (started := carry_out(asked, statement, how))
-                        follow(started, out, options.json)
+                    for again in (more for each in started for more in rest(asked, statement, each)):
+                        running.append(again)
+                        follow(running, out, options.json)
                         running.clear()
                 if options.complete:
                     with _told(statement):
@@ -126,15 +125,6 @@ def _run(options: argparse.Namespace) -> int:
             print(f"Stopped cleanly{_goes_on(running)}", file=sys.stderr, flush=True)
             report(running, out)
     return GOOD
-
-
-def _goes_on_once(asked: "Asked", statement: Statement, ran: "Sequence[Running]") -> bool:
-    """Return whether a query that has run to the end of its streams may have left rows there."""
-    from wjoin.sources.single_micro_batches import may_leave_rows
-
-    if not isinstance(statement, InsertInto | StatementSet):
-        return False
-    return any(may_leave_rows(asked.catalog, each.totals.total.rows_read) for each in ran)
 
 
 def _told(statement: Statement) -> contextlib.AbstractContextManager[None]:

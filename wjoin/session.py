@@ -1,7 +1,7 @@
 """The session: W-join SQL on a SparkSession."""
 
 import datetime
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -47,14 +47,13 @@ from wjoin.sources.catalog import (
     microseconds,
 )
 from wjoin.sources.late_rows import refuse_columns
-from wjoin.sources.single_micro_batches import may_leave_rows
 from wjoin.spark.doors import LOOPBACK
 from wjoin.spark.engine import Engine
 from wjoin.spark.notices import tell
 from wjoin.spark.process import log_path
 from wjoin.spark.session_things import held
 from wjoin.statements.alter_set import alter_set
-from wjoin.statements.complete import completed, no_checkpoint
+from wjoin.statements.complete import completed, no_checkpoint, rest
 from wjoin.statements.dispatch import execute
 from wjoin.statements.explain import explain
 from wjoin.statements.explanation import Explanation
@@ -286,9 +285,9 @@ class Session:
             made: list[DataFrame | StreamingQuery] = [started.query]
             if once:
                 started.wait()
-                for again in self._rest(asked, statement, started, checkpoint):
+                for again in rest(asked, statement, started):
+                    again.wait()
                     made.append(again.query)
-                    started = again
                 for last in completed(asked, statement, [started]) if complete else ():
                     last.wait()
                     made.append(last.query)
@@ -301,20 +300,6 @@ class Session:
             if complete and found.isStreaming:
                 raise no_checkpoint(statement.span)
             return [found]
-
-    def _rest(
-        self, asked: Asked, statement: Statement, ran: Running, checkpoint: str | None
-    ) -> Iterator[Running]:
-        """Start a query again while it may have left rows that were there; yield each once it has ended."""
-        while may_leave_rows(asked.catalog, ran.totals.total.rows_read):
-            again = None
-            if isinstance(statement, InsertInto | StatementSet):
-                again = self._started(asked, statement, once=True, checkpoint=checkpoint)
-            if again is None:
-                return
-            ran = again
-            ran.wait()
-            yield ran
 
     def _started(
         self,
