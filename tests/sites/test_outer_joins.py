@@ -184,7 +184,7 @@ class AtSite:
     def found(self, name: str, folder: str = "") -> Counter[tuple[object, ...]]:
         """Return what the sink of a statement has, without the row behind which all is decided."""
         rows = self.session.spark.read.parquet(f"{self.root}/{folder}{name}_out").collect()
-        return Counter(tuple(row) for row in rows if "end" not in row)
+        return Counter(own for own in map(tuple, rows) if "end" not in own)
 
     def expected(self, name: str) -> Counter[tuple[object, ...]]:
         return Counter(self.oracle.execute(self.statements[name][1]).fetchall())
