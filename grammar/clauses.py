@@ -149,16 +149,21 @@ def read_clause(text: str, tokens: Sequence[Token]) -> syntax.WindowCondition:
 
 def clause_leaves(text: str, tokens: Sequence[Token]) -> list[Leaf]:
     """Return the leaves of a window clause; landmarks' conditions and bounds in the row are raw text."""
-    for place, token in enumerate(tokens):
-        if [each.word for each in tokens[place : place + 3 : 2]] == ["WINDOW", "SINCE"]:
-            if [each.text for each in tokens[place + 3 : place + 4]] == ["("]:
-                done, closing = _condition_leaves(text, tokens, place + 3)
-                return [*leaves_of(tokens[: place + 3]), *done, *clause_leaves(text, tokens[closing:])]
-        elif token.text == "=" and (end := _bound_end(tokens, place + 1)) > place + 1:
-            first = tokens[place + 1]
-            bound = _leaf("EXPRESSION", text[first.start : tokens[end - 1].end], first.start)
-            return [*leaves_of(tokens[: place + 1]), bound, *clause_leaves(text, tokens[end:])]
-    return leaves_of(tokens)
+    found, done, place = list[Leaf](), 0, 0
+    while place < len(tokens):
+        own = tokens[place : place + 4]
+        if [own[0].word, *(each.word for each in own[2:3])] == ["WINDOW", "SINCE"] and own[-1].text == "(":
+            raw, end = _condition_leaves(text, tokens, place + 3)
+            found += [*leaves_of(tokens[done : place + 3]), *raw]
+            done = place = end
+        elif own[0].text == "=" and (end := _bound_end(tokens, place + 1)) > place + 1:
+            start = own[1].start
+            bound = _leaf("EXPRESSION", text[start : tokens[end - 1].end], start)
+            found += [*leaves_of(tokens[done : place + 1]), bound]
+            done = place = end
+        else:
+            place += 1
+    return [*found, *leaves_of(tokens[done:])]
 
 
 def _bound_end(tokens: Sequence[Token], start: int) -> int:

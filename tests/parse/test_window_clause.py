@@ -144,3 +144,10 @@ def test_spans_index_the_whole_source() -> None:
     assert first.width.span.of(text) == "250ms"
     assert second.width.span.of(text) == "-0 s"
     assert every.width.span.of(text) == ":w"
+
+
+@pytest.mark.parametrize("term", ["DWINDOW (A, B) = A.x - A.ts AT MOST {}", "WINDOW A SINCE (A.x = {})"])
+def test_a_thousand_terms_with_raw_text(term: str) -> None:
+    found = clause(" AND ".join(term.format(number) for number in range(1000)))
+    assert isinstance(found, syntax.WindowAnd)
+    assert len({repr(each) for each in found.terms}) == 1000
