@@ -8,6 +8,7 @@ from wjoin.executor.silence import progressed, with_later
 from wjoin.executor.state.kept_rows import watermark
 from wjoin.executor.state.manifest import Manifest
 from wjoin.executor.state.writing import Writing
+from wjoin.planner.choose.held_streams import entered
 from wjoin.planner.plan.edges import reached_by
 from wjoin.planner.plan.physical import PhysicalPlan
 
@@ -27,7 +28,7 @@ class Marks:
 
         ``before``: what the stages knew before the micro-batch.
         """
-        seen = before[self._entered(stream)].seen.get(stream)
+        seen = before[entered(self.plan, stream)[0]].seen.get(stream)
         return watermark(seen, self.plan.streams[stream].delay)
 
     def after(self, before: Sequence[Manifest], came: Arrivals) -> list[Manifest]:
@@ -61,9 +62,3 @@ class Marks:
         if came.ended and self.plan.ends_earlier:
             return [with_later(each, found[number:]) for number, each in enumerate(found, 1)]
         return found
-
-    def _entered(self, stream: int) -> int:
-        for number, stage in enumerate(self.plan.stages):
-            if any(each.stage is None and each.members[0] == stream for each in stage.inputs):
-                return number
-        raise AssertionError("a stream enters some stage")

@@ -38,6 +38,7 @@ from wjoin.executor.state.manifest import Manifest, written_manifest
 from wjoin.executor.workers import worker_ids
 from wjoin.parts.kernels.runs import integers
 from wjoin.parts.routes.hash_route import HashRoute
+from wjoin.planner.choose.held_streams import entered
 from wjoin.planner.plan.block_columns import time_name
 from wjoin.planner.plan.physical import PhysicalPlan
 
@@ -150,7 +151,5 @@ def _suspected(plan: PhysicalPlan, stream: int, source: DataFrame, workers: tupl
 
 def _stages(plan: PhysicalPlan, stream: int) -> tuple[int, ...]:
     """Return the numbers of the stage that a stream enters, and of those after it."""
-    for number, stage in enumerate(plan.stages):
-        if any(each.stage is None and each.members[0] == stream for each in stage.inputs):
-            return tuple(range(number, len(plan.stages)))
-    raise AssertionError("a stream enters some stage")
+    first, _ = entered(plan, stream)
+    return tuple(range(first, len(plan.stages)))

@@ -8,6 +8,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -38,6 +39,9 @@ from wjoin.parts.routes.route import Role
 
 STATE_OPERATOR = "transformWithStateInPandasExec"
 """What Spark calls an operator that keeps state as those of wjoin's stages do."""
+
+Load = Callable[[Slice], pa.RecordBatch]
+"""Returns the rows of a slice."""
 
 Held = tuple[tuple[HeldRows, ...], ...]
 """What each input of a stage has at sites."""
@@ -183,33 +187,22 @@ class _Moving:
 
     @phase
     def files(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Bring what is in files: each row names a worker, its folder, and the micro-batch to come."""
-        for batch in batches:
-            for row in batch.to_pylist():
-                state = WorkerFiles(Path(row["folder"]), row["number"])
-                manifest = state.manifest()
-                if manifest is not None:
-                    yield from self._sent(row["worker"], manifest, state.load)
+        """Bring what is in files (``filed_states``)."""
+        for row, manifest, load in filed_states(batches):
+            yield from self._sent(row["worker"], manifest, load)
 
     @phase
     def entries(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Bring what is in entries of Spark's state."""
-        spool = Spool(local_folder())
-        states = Entries.of_workers(batches, spool)
-        for worker, state in states.items():
-            yield from self._sent(worker, state.data(MANIFEST), state.slice)
-        spool.close()
+        for worker, manifest, load in stored_states(batches):
+            yield from self._sent(worker, manifest, load)
 
-    def _sent(
-        self, worker: int, manifest: bytes, load: Callable[[Slice], pa.RecordBatch]
-    ) -> Iterator[pa.RecordBatch]:
+    def _sent(self, worker: int, manifest: bytes, load: Load) -> Iterator[pa.RecordBatch]:
         found = self._blocks(worker, decode_manifest(manifest, self.fingerprint, self.workers), load)
         while some := list(itertools.islice(found, _MESSAGES_AT_ONCE)):
             yield messages.batch(some)
 
-    def _blocks(
-        self, worker: int, manifest: Manifest, load: Callable[[Slice], pa.RecordBatch]
-    ) -> Iterator[messages.Message]:
+    def _blocks(self, worker: int, manifest: Manifest, load: Load) -> Iterator[messages.Message]:
         for number, group in enumerate(manifest.slices):
             for each in group:
                 kept = load(each)
@@ -262,6 +255,25 @@ class Entries:
         """Return the rows of a slice."""
         names = piece_names(stored.name, stored.pieces)
         return decode_block(b"".join(decompressed(self.data(name), stored.compression) for name in names))
+
+
+def filed_states(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Mapping[str, Any], bytes, Load]]:
+    """Yield what workers keep in files: their rows, which name a folder and the micro-batch to come, their
+    manifests, and what loads their slices. Left out are those that have no manifest."""
+    for batch in batches:
+        for row in batch.to_pylist():
+            state = WorkerFiles(Path(row["folder"]), row["number"])
+            manifest = state.manifest()
+            if manifest is not None:
+                yield row, manifest, state.load
+
+
+def stored_states(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, bytes, Load]]:
+    """Yield what workers keep in entries of Spark's state: their numbers, and as ``filed_states`` does."""
+    spool = Spool(local_folder())
+    for worker, state in Entries.of_workers(batches, spool).items():
+        yield worker, state.data(MANIFEST), state.slice
+    spool.close()
 
 
 @dataclass(frozen=True)

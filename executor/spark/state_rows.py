@@ -1,6 +1,6 @@
 """The rows that the state of a join has, as a DataFrame: what they are, and for what each waits."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,21 +13,16 @@ from pyspark.sql.types import StructType
 
 from wjoin.executor.blocks import restored
 from wjoin.executor.lacking import there_name
-from wjoin.executor.spark.moved_state import Entries, state_entries
+from wjoin.executor.spark.moved_state import Load, filed_states, state_entries, stored_states
 from wjoin.executor.spark.site_source import arrow_schema
-from wjoin.executor.spark.state_store import MANIFEST
 from wjoin.executor.spark.task import phase
-from wjoin.executor.spool import Spool, local_folder
 from wjoin.executor.state.kept_columns import KeptColumn, KeptJoin
 from wjoin.executor.state.manifest import Manifest, written_manifest
 from wjoin.executor.state.marks import MATCHED
-from wjoin.executor.state.slices import Slice
-from wjoin.executor.state.worker_files import WorkerFiles, worker_folder
+from wjoin.executor.state.worker_files import worker_folder
 from wjoin.parts.kernels.runs import GREATEST, LEAST, BoolArray, Int64Array, int64_view, shifted
 from wjoin.planner.plan.block_columns import quoted, time_name
 from wjoin.planner.plan.stage_kinds import Retention
-
-Load = Callable[[Slice], pa.RecordBatch]
 
 OWN = ("stage", "worker", "stream", "kept_until", "waits_for", "matched", "bytes")
 """The columns that rows of every state have."""
@@ -113,22 +108,15 @@ class Showing:
 
     @phase
     def files(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield what is in files: each row names a stage, a worker, its folder and the next micro-batch."""
-        for batch in batches:
-            for row in batch.to_pylist():
-                state = WorkerFiles(Path(row["folder"]), row["number"])
-                manifest = state.manifest()
-                if manifest is not None:
-                    of = row["stage"], row["worker"], written_manifest(manifest)
-                    yield from self.rows(*of, state.load)
+        """Yield what is in files (``filed_states``), by the numbers of stages and workers."""
+        for row, manifest, load in filed_states(batches):
+            yield from self.rows(row["stage"], row["worker"], written_manifest(manifest), load)
 
     @phase
     def entries(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield what is in entries of Spark's state."""
-        spool = Spool(local_folder())
-        for worker, state in Entries.of_workers(batches, spool).items():
-            yield from self.rows(self.stage, worker, written_manifest(state.data(MANIFEST)), state.slice)
-        spool.close()
+        for worker, manifest, load in stored_states(batches):
+            yield from self.rows(self.stage, worker, written_manifest(manifest), load)
 
     def rows(self, stage: int, worker: int, manifest: Manifest, load: Load) -> Iterator[pa.RecordBatch]:
         """Yield what a worker of a stage keeps, by its manifest."""
