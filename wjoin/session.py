@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from wjoin.checkpoints.repartition import Repartitioned, repartition
-from wjoin.context import Asked, Context
+from wjoin.context import Context
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.parser import parse_script, parse_statement
 from wjoin.grammar.statement_kinds import (
@@ -279,7 +279,13 @@ class Session:
         """Run one statement of a script (see ``run_script``)."""
         asked = self.context.asked(text, params)
         if isinstance(statement, AlterSet | InsertInto | StatementSet):
-            started = self._started(asked, statement, once=once, checkpoint=checkpoint)
+            with asked.placed(statement.span):
+                if isinstance(statement, InsertInto):
+                    started = run_insert(asked, statement, once=once, checkpoint=checkpoint)
+                elif isinstance(statement, AlterSet):
+                    started = alter_set(asked, statement)
+                else:
+                    started = execute_set(asked, statement, once=once, checkpoint=checkpoint)
             if started is None:
                 return []
             made: list[DataFrame | StreamingQuery] = [started.query]
@@ -300,22 +306,6 @@ class Session:
             if complete and found.isStreaming:
                 raise no_checkpoint(statement.span)
             return [found]
-
-    def _started(
-        self,
-        asked: Asked,
-        statement: AlterSet | InsertInto | StatementSet,
-        *,
-        once: bool,
-        checkpoint: str | None,
-    ) -> Running | None:
-        """Start the query of a statement; None where it has run already."""
-        with asked.placed(statement.span):
-            if isinstance(statement, InsertInto):
-                return run_insert(asked, statement, once=once, checkpoint=checkpoint)
-            if isinstance(statement, AlterSet):
-                return alter_set(asked, statement)
-            return execute_set(asked, statement, once=once, checkpoint=checkpoint)
 
     def repartition(
         self, text: str, old: str, new: str, partitions: int, *, name: str = "<script>", **params: Any

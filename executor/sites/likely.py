@@ -19,7 +19,7 @@ import numpy as np
 from wjoin.executor.sites.fetching import client_of
 from wjoin.executor.sites.likely_choice import Goal, worthwhile
 from wjoin.executor.sites.likely_offsets import Came, Likely, LikelyRows, LikelySide, Reached
-from wjoin.executor.sites.likely_pairs import Sparse, Windows, is_in
+from wjoin.executor.sites.likely_pairs import Windows, is_in
 from wjoin.executor.sites.likely_told import Choice, Costs, Counted
 from wjoin.executor.sites.missed import Missed
 from wjoin.parts.kernels.runs import Int64Array
@@ -103,9 +103,7 @@ class Chooser:
             return begun
         held = self._kept([*begin.held, *(replace(each, batch=batch) for each in new)], seen)
         first = min((each.batch for each in held), default=batch)
-        before = begin.since
-        before = before.where((before.values > min(first, batch)) & ~is_in(before.buckets, choice.buckets))
-        since = Sparse.together([before, Sparse(choice.buckets, np.full(len(choice.buckets), batch + 1.0))])
+        since = begin.since.renewed(choice.buckets, batch + 1.0, min(first, batch))
         return replace(
             begin,
             next=tuple(ends),

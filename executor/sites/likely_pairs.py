@@ -63,6 +63,11 @@ class Sparse:
         """Return those of some of its buckets."""
         return Sparse(self.buckets[chosen], self.values[chosen])
 
+    def renewed(self, buckets: Int64Array, value: float, above: float) -> "Sparse":
+        """Return those above a number, with one ``value`` for some buckets (int64[n], ascending)."""
+        before = self.where((self.values > above) & ~is_in(self.buckets, buckets))
+        return Sparse.together([before, Sparse(buckets, np.full(len(buckets), value))])
+
 
 def is_in(wanted: Int64Array, buckets: Int64Array) -> npt.NDArray[np.bool_]:
     """Return which of some buckets are among others, which ascend (bool[n])."""
@@ -168,7 +173,8 @@ class Windows:
         What was missed before and is found is missed by so much less.
         """
         there = is_in(offer.pairs.buckets, chosen)
-        found, missed = [offer.pairs.where(there)], [offer.pairs.where(~there)]
+        left = offer.pairs.where(~there)
+        found, missed = [offer.pairs.where(there)], [left]
         waiting = []
         for each in self._waiting:
             there = is_in(each.pairs.buckets, chosen)
@@ -178,7 +184,6 @@ class Windows:
             missed.append(replace(again, values=-again.values))
             if each.latest >= seen - self._hold:
                 waiting.append(replace(each, pairs=each.pairs.where(~there)))
-        left = offer.pairs.where(~is_in(offer.pairs.buckets, chosen))
         times = [each.times for own in self._new for each in own if len(each.times)]
         if times and len(left.buckets):
             all_times = np.concatenate(times)
@@ -191,8 +196,7 @@ class Windows:
                 kept[:2] = [kept[0].plus(kept[1])]
             self._kept[stream], self._new[stream] = kept, []
         first = min((each.number for own in self._kept for each in own), default=self.number)
-        before = self.since.where((self.since.values > first) & ~is_in(self.since.buckets, chosen))
-        self.since = Sparse.together([before, Sparse(chosen, np.full(len(chosen), self.number + 1.0))])
+        self.since = self.since.renewed(chosen, self.number + 1.0, first)
         self.number += 1
         return Sparse.together(found), Sparse.together(missed)
 
