@@ -149,6 +149,26 @@ def end(streams: Streams) -> None:
         streams.write(name, [(1_000_000, 90 + key, 90 + key, 5, f"end {name}")])
 
 
+def assert_as_duckdb(streams: Streams, home: str, asked: Mapping[str, tuple[str, str]]) -> None:
+    """Statements give what they mean to DuckDB, in three runs whose rows are out of order.
+
+    ``asked`` has both by a name; each gives more than ten rows.
+    """
+    sinks = {name: name.replace(" ", "_") for name in asked}
+    streams.session.context.settings.set("wjoin.state", home)
+    streams.sinks([*sinks.values()])
+    statements = {sink: asked[name][0] for name, sink in sinks.items()}
+    for _ in range(2):
+        on_time(streams, 2)
+        streams.insert(statements)
+    end(streams)
+    streams.insert(statements)
+    for name, sink in sinks.items():
+        expected = streams.expected(asked[name][1])
+        assert streams.found(sink) == expected, name
+        assert expected.total() > 10, name
+
+
 def come_after_a_move(streams: Streams, home: str, statements: Mapping[str, str]) -> None:
     """Run statements to the end of their streams, by their sinks; before it their state moves.
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 import wjoin
-from tests.stream.joined import Streams, end, on_time
+from tests.stream.joined import Streams, assert_as_duckdb, on_time
 from tests.tiers import tiers
 from wjoin.grammar.errors import WJoinError
 
@@ -74,20 +74,7 @@ STATEMENTS = {
     ids=["some", "files", "spark"],
 )
 def test_streams(streams: Streams, home: str, names: list[str]) -> None:
-    """In several runs, whose rows are out of order."""
-    streams.session.context.settings.set("wjoin.state", home)
-    sinks = {name: name.replace(" ", "_") for name in names}
-    streams.sinks([*sinks.values()])
-    statements = {sink: STATEMENTS[name][0] for name, sink in sinks.items()}
-    for _ in range(2):
-        on_time(streams, 2)
-        streams.insert(statements)
-    end(streams)
-    streams.insert(statements)
-    for name, sink in sinks.items():
-        expected = streams.expected(STATEMENTS[name][1])
-        assert streams.found(sink) == expected, name
-        assert expected.total() > 10, name
+    assert_as_duckdb(streams, home, {name: STATEMENTS[name] for name in names})
 
 
 @pytest.mark.parametrize("name", tiers(STATEMENTS, long=[*STATEMENTS][1:]))

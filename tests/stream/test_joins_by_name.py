@@ -3,7 +3,7 @@
 import pytest
 
 import wjoin
-from tests.stream.joined import Streams, end, on_time
+from tests.stream.joined import Streams, assert_as_duckdb, on_time
 from tests.tiers import tiers
 
 OTHER = "(SELECT k, j, v AS w, n AS m FROM two) WATERMARK m DELAY OF 20 AS B"
@@ -132,17 +132,7 @@ def test_tables(streams: Streams, name: str) -> None:
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore::wjoin.WJoinWarning")
 def test_streams(streams: Streams) -> None:
-    """In several runs, whose rows are out of order."""
-    sinks = {name: name.replace(" ", "_") for name in STATEMENTS}
-    streams.sinks([*sinks.values()])
-    statements = {sink: STATEMENTS[name][0] for name, sink in sinks.items()}
-    for _ in range(2):
-        on_time(streams, 2)
-        streams.insert(statements)
-    end(streams)
-    streams.insert(statements)
-    for name, sink in sinks.items():
-        assert streams.found(sink) == streams.expected(STATEMENTS[name][1]), name
+    assert_as_duckdb(streams, "auto", STATEMENTS)
 
 
 def test_what_explain_tells(streams: Streams) -> None:
