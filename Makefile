@@ -89,7 +89,7 @@ bench-sites: $(READY) ## measure streams at sites: bytes on the wire, and rates 
 	@$(FIND_JAVA) && $(BIN)/python benchmarks/sites.py $(ARGS)
 
 nexmark: $(READY) ## NEXMark's window joins beside Spark's, and Flink's with ARGS="--flink PYTHON"
-	@$(FIND_JAVA) && $(BIN)/python benchmarks/nexmark/nexmark.py $(ARGS)
+	@$(FIND_JAVA) && $(BIN)/python -m benchmarks.nexmark.nexmark $(ARGS)
 
 theta: $(READY) ## measure joins without a key against buckets of time on Spark, DuckDB and Polars
 	@$(FIND_JAVA) && $(BIN)/python benchmarks/theta.py $(ARGS)

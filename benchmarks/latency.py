@@ -1,17 +1,16 @@
 """How long a row waits for its results: from its file's appearing to their commit by the sink."""
 
-import json
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 import numpy as np
 import pyarrow.parquet as pq
 from command import running
 from feed import STREAMS, Feed, Offered, script
+from sink_log import commits
 
 
 @dataclass(frozen=True)
@@ -80,17 +79,3 @@ def _measured(
     waited = np.concatenate(found)
     p50, p99 = np.quantile(waited, [0.5, 0.99])
     return Latency(float(p50), float(p99), len(waited), len(batches))
-
-
-def commits(sink: Path) -> dict[Path, float]:
-    """Return the moment at which each file of a sink was committed, from the entries of Spark's log of it."""
-    log = sink / "_spark_metadata"
-    entries = [path for path in log.glob("*") if path.name.split(".")[0].isdigit()]
-    found: dict[Path, float] = {}
-    for entry in sorted(entries, key=lambda path: (int(path.name.split(".")[0]), path.name)):
-        # An entry is renamed into the log, which changes the time of its inode only.
-        moment = entry.stat().st_ctime
-        for line in entry.read_text().splitlines()[1:]:
-            path = Path(unquote(urlsplit(json.loads(line)["path"]).path))
-            found.setdefault(path, moment)
-    return found

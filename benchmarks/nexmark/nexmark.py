@@ -1,6 +1,6 @@
 """NEXMark's window joins by wjoin, Flink's and Spark's own joins: the same rows, in turns, each in processes.
 
-    python benchmarks/nexmark/nexmark.py [--flink PYTHON] [--queries q4 q9 ...] [--files N] [--events N]
+    python -m benchmarks.nexmark.nexmark [--flink PYTHON] [--queries q4 q9 ...] [--files N] [--events N]
 
 ``--flink`` is the Python of an environment with ``apache-flink``; without it wjoin and Spark are compared.
 First every system gives its results over few rows, which must be DuckDB's. Then each works off the first
@@ -24,19 +24,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import duckdb
+import numpy as np
+import pyarrow.parquet as pq
+
+from benchmarks.nexmark.generator import Load, feed, write
+from benchmarks.nexmark.queries import COLUMNS, QUERIES, Join, Query, query
+from benchmarks.sink_log import commits
+from tests.kit.processes import Sampler
+
 HERE = Path(__file__).resolve().parent
-sys.path += [str(HERE), str(HERE.parent)]
-
-import duckdb  # noqa: E402
-import kit_path  # noqa: E402, F401 (finds tests.kit)
-import numpy as np  # noqa: E402
-import pyarrow.parquet as pq  # noqa: E402
-from generator import Load, feed, write  # noqa: E402
-from latency import commits  # noqa: E402
-from queries import COLUMNS, QUERIES, Join, Query, query  # noqa: E402
-
-from tests.kit.processes import Sampler  # noqa: E402
-
 NONE = "–"
 
 
