@@ -20,6 +20,9 @@ _HERE = Path(__file__).parent
 # Tests in these folders run on Spark.
 _ON_SPARK = {"spark", "stream", "faults", "compat", "delta", "iceberg", "kafka"}
 # A file whose tests all have one of these marks.
+_ONLY_QUICK = re.compile(r"quick( and not \w+)*")
+"""Asks for quick tests, or for some of them."""
+
 _MARKED = re.compile(r"^pytestmark = .*\b(long|thorough)\b", re.MULTILINE)
 # When they run, after the tests without any of these marks; the first mark counts. Files begin in this order:
 # one that takes minutes must not begin last, when the other processes have nothing left to do.
@@ -64,7 +67,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave a file without a quick test out of `make test`: reading it takes as long as some tests."""
-    if not config.option.markexpr.startswith("quick") or not collection_path.name.startswith("test_"):
+    if not _ONLY_QUICK.fullmatch(config.option.markexpr) or not collection_path.name.startswith("test_"):
         return None
     text = collection_path.read_text("utf-8")
     return True if "quick" not in text and _MARKED.search(text) else None
