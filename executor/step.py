@@ -32,7 +32,7 @@ from wjoin.executor.state.manifest import Elsewhere, Manifest
 from wjoin.executor.state.marks import preserved_inputs
 from wjoin.executor.state.slices import Slice, SliceStore, SliceWriter, maintain, read_slice, still_live
 from wjoin.executor.state.writing import Writing
-from wjoin.executor.stretches import STRETCH_BYTES, stretches
+from wjoin.executor.stretches import HELD_STRETCHES, STRETCH_BYTES, stretches
 from wjoin.executor.uncounted import CountedTables, uncounted
 from wjoin.executor.waits import Load, MicroBatch, Waits
 from wjoin.parts.kernels.adaptive import Meeting, preferred
@@ -143,8 +143,8 @@ class StageLogic:
 
     @property
     def held(self) -> int:
-        """The bytes of new rows that are in memory at once: of tables with a key there is nothing besides."""
-        return 2 * self.stretch if self.by_key else self.stretch
+        """The bytes of new rows that are in memory at once."""
+        return HELD_STRETCHES * self.stretch
 
     @property
     def by_key(self) -> bool:
@@ -170,7 +170,7 @@ class StageLogic:
             logic = replace(logic, plan=over_streams(logic.plan, logic.number))
         working: list[list[SortedRun]] = [[] for _ in logic.stage.inputs]
         waits = logic._waits_of_tables(arrivals, counts)
-        cut = stretches(arrivals.blocks, logic.shapes, self.held, arrivals.spool, by_key=self.by_key)
+        cut = stretches(arrivals.blocks, logic.shapes, self.stretch, arrivals.spool, by_key=self.by_key)
         for stretch in cut:
             if stretch.later is not None and not logic.plan.streaming:
                 # Rows of one stretch meet those of the next ones.
@@ -258,7 +258,7 @@ class StageLogic:
         for number, source in self.elsewhere.items():
             if worker == 0:
                 counts.of(self.stage.inputs[number].members[0]).add("late", source.late(manifest, arrivals))
-            working[number] = source.brought(manifest, arrivals, working, self.shapes, self.stretch, worker)
+            working[number] = source.brought(manifest, arrivals, working, self.shapes, self.held, worker)
         for stretch in stretches(arrivals.blocks, self.shapes, writing.cutting.stretch, arrivals.spool):
             new = entrance.new(stretch.blocks)
             count_spread(self.plan, self.stage, self.shapes, new.probing, counts)

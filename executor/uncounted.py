@@ -33,7 +33,7 @@ from wjoin.executor.report import Report
 from wjoin.executor.state.kept_rows import Keeper, kept, known_before, least_of, least_times, watermark
 from wjoin.executor.state.manifest import Manifest
 from wjoin.executor.state.slices import Slice
-from wjoin.executor.stretches import Arrived
+from wjoin.executor.stretches import HELD_STRETCHES, Arrived
 from wjoin.executor.waits import MicroBatch, Waits
 from wjoin.parts.kernels.runs import LEAST, BoolArray, Int64Array, SortedRun, int64_view
 from wjoin.parts.routes.route import Role
@@ -295,11 +295,10 @@ class UncountedResults(Uncounted):
             yield Made(rows, made.to)
 
     def _take(self, rows: pa.RecordBatch) -> None:
-        """Take new results; beyond what is joined at once they are set down on disk."""
+        """Take new results; beyond what is held of new rows they are set down on disk."""
         self._bytes += rows.nbytes
-        self._found.append(
-            self.batch.arrivals.spool.put(rows) if self._bytes > self.batch.writer.cutting.stretch else rows
-        )
+        limit = HELD_STRETCHES * self.batch.writer.cutting.stretch
+        self._found.append(self.batch.arrivals.spool.put(rows) if self._bytes > limit else rows)
 
     def finish(self) -> Iterator[Made]:
         """Yield the results that are known to be inside; keep the others, and the ticks."""

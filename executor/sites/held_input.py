@@ -91,10 +91,12 @@ class HeldInput:
         arrivals: Arrivals,
         working: Sequence[Sequence[SortedRun]],
         shapes: Sequence[RunShape],
-        stretch: int,
+        held: int,
         worker: int,
     ) -> list[SortedRun]:
         """Return the rows of earlier micro-batches that new ones may meet; add the new ones to ``arrivals``.
+
+        ``held``: the bytes of rows that are in memory at once.
 
         Raises WJoinError WJ713, WJ714 and WJ715.
         """
@@ -104,13 +106,13 @@ class HeldInput:
         waiting: list[pa.RecordBatch] = []
         for block in self.old(self._known(manifest), keys):
             waiting.append(block)
-            if sum(batch.nbytes for batch in waiting) > stretch:
+            if sum(batch.nbytes for batch in waiting) > held:
                 runs.append(shape.read(arrivals.spool.put(shape.sort(concatenate(waiting)).batch)))
                 waiting = []
         if waiting:
             runs.append(shape.sort(concatenate(waiting)))
         for block in self.new(arrivals.announced.get(number, ()), self._mark(manifest), keys, worker):
-            arrivals.add(number, Role.BOTH, block, shapes, stretch)
+            arrivals.add(number, Role.BOTH, block, shapes, held)
         return runs
 
     def after(self, manifest: Manifest, arrivals: Arrivals, settled: int | None) -> Elsewhere:

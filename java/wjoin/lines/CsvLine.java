@@ -1,5 +1,8 @@
 package wjoin.lines;
 
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteOrder;
 import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.sql.catalyst.csv.CSVOptions;
@@ -18,8 +21,16 @@ final class CsvLine implements Rows.Simple {
   private static final byte QUOTE = 4;
   private static final int NOWHERE = -1;
 
+  private static final VarHandle EIGHT =
+      MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
+  private static final long ONES = 0x0101010101010101L;
+  private static final long TOPS = 0x80L * ONES;
+  private static final long QUOTES = '"' * ONES;
+  private static final long BACKSLASHES = '\\' * ONES;
+
   /** What a byte is; 0: a character of a value. */
   private final byte[] kinds = new byte[256];
+  private final long separators;
   /** For each field where it starts and ends. */
   private final int[] starts;
   private final int[] ends;
@@ -34,6 +45,7 @@ final class CsvLine implements Rows.Simple {
     kinds['\\'] = ODD;
     kinds['"'] = QUOTE;
     kinds[options.delimiter().charAt(0)] = SEPARATOR;
+    separators = options.delimiter().charAt(0) * ONES;
     starts = new int[written.length()];
     ends = new int[written.length()];
     List<StructField> fields = Arrays.asList(written.fields());
@@ -71,6 +83,34 @@ final class CsvLine implements Rows.Simple {
     return at == length;
   }
 
+  /** Return the first place from one on at which a byte is not known to be a character of a value. */
+  private int plainUntil(byte[] line, int from, int length) {
+    int at = from;
+    for (; at + Long.BYTES <= length; at += Long.BYTES) {
+      long eight = (long) EIGHT.get(line, at);
+      long found =
+          (eight | below(eight, ' ') | zero(eight ^ QUOTES) | zero(eight ^ BACKSLASHES) | zero(eight ^ separators))
+              & TOPS;
+      if (found != 0) {
+        return at + Long.numberOfTrailingZeros(found) / Byte.SIZE;
+      }
+    }
+    while (at < length && kinds[line[at] & 0xff] == 0) {
+      at++;
+    }
+    return at;
+  }
+
+  /** Return eight bytes of which the first top bit is at the first one that is 0. */
+  private static long zero(long eight) {
+    return below(eight, 1);
+  }
+
+  /** Return eight bytes of which the first top bit is at the first one below a limit. */
+  private static long below(long eight, int limit) {
+    return eight - ONES * limit & ~eight;
+  }
+
   /** Find where the fields are. Return whether there are as many as there should be, and nothing odd. */
   private boolean split(byte[] line, int length) {
     boolean isWide = false;
@@ -81,8 +121,11 @@ final class CsvLine implements Rows.Simple {
       int start = isQuoted ? at + 1 : at;
       byte end = isQuoted ? QUOTE : SEPARATOR;
       byte kind = 0;
-      for (at = start; at < length && (kind = kinds[line[at] & 0xff]) != end; at++) {
-        if (kind == WIDE) {
+      for (at = plainUntil(line, start, length); at < length; at = plainUntil(line, at + 1, length)) {
+        kind = kinds[line[at] & 0xff];
+        if (kind == end) {
+          break;
+        } else if (kind == WIDE) {
           isWide = true;
         } else if (kind == ODD || kind == QUOTE) {
           return false;
