@@ -119,7 +119,7 @@ def _kind(planned: PlannedSelect, number: int) -> Iterator[str]:
         return
     for gate in stage.gates:
         aliases = listed([plan.streams[stream].alias for stream in sorted(gate.check.streams)])
-        yield f"only rows of {aliases} meet others of which ({gate.text}) is true"
+        yield f"only rows of {aliases} with ({gate.text}) have partners"
     if stage.nearest is not None:
         yield from _asof(plan, stage, stage.nearest)
         return

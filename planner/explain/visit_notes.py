@@ -58,5 +58,5 @@ def _visits(plan: PhysicalPlan) -> str:
         return f"as few other nodes as lose {asked.error:.3g} of the results"
     if asked is not None and asked.messages is not None:
         nodes = counted(f"{asked.messages:g}", "other node")
-        return f"{nodes} on average, those where it probably finds most"
-    return "log2 of the number of nodes on average, those where it probably finds most"
+        return f"{nodes} on average, where it will probably find most"
+    return "log2 of the number of nodes on average, where it will probably find most"
