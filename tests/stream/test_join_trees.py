@@ -372,9 +372,10 @@ def test_joins_of_tables(streams: Streams, name: str) -> None:
 
 def test_explain_says_when_each_join_decides(streams: Streams) -> None:
     explained = streams.session.explain(STATEMENTS["chain"][0])
-    assert "a row of A without a partner comes when B's watermark passes n + 5" in explained
+    assert "a row of A without a partner is returned when B's watermark passes n + 5" in explained
     assert (
-        "a row of A and B without a partner comes when C's watermark passes A.n + 9 or B.n + 4" in explained
+        "a row of A and B without a partner is returned when C's watermark passes A.n + 9 or B.n + 4"
+        in explained
     )
     explained = streams.session.explain(STATEMENTS["star"][0])
     assert "only rows of A with (A.v > 2) have partners" in explained
