@@ -1,4 +1,4 @@
-"""How far rows are out of order in the order in which they come, whoever reads them, and in what pieces."""
+"""How far rows are out of order in order of arrival, whoever reads them, and in what pieces."""
 
 import itertools
 from bisect import bisect_right

@@ -203,7 +203,7 @@ def _refuse_unjoined(code: Code, parts: Parts, select: SelectBlock) -> None:
     if select.laterals:
         wrong.append((select.laterals[0].span, "a LATERAL VIEW", "write it in a subquery of FROM"))
     if code.kind(parts.select + 1) is Kind.HINT:
-        wrong.append((code.tokens[parts.select + 1].span, "a hint", "hints stand in the SELECT around it"))
+        wrong.append((code.tokens[parts.select + 1].span, "a hint", "write hints in the outer SELECT"))
     calls = (place for place in range(parts.select, parts.from_) if code.mark(place) == "(")
     if next(calls, None) is not None:
         remedy = "write SELECT *: an EXISTS asks only whether there is a row"
@@ -245,7 +245,7 @@ def _scoped(
         case WindowPath():
             streams = [*window.streams, *(each.stream for each in window.absent)]
         case _:
-            message = "a window of one stream stands beside an EXISTS, whose stream it would be about, too"
+            message = "a window of one stream cannot be used with an EXISTS: it would include its stream"
             raise _refused(window.span, message, "write WINDOW (A, B) = w")
     for each in streams:
         if not any(each.matches(name.name) for name in names):

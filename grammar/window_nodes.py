@@ -257,7 +257,7 @@ def _path(
         raise WJoinError("WJ109", message, span=first.span, help="name two or more streams")
     if isinstance(steps[0], _NotThere):
         message = f"a path begins with NOT {steps[0].stream.name}"
-        help = "begin with the stream whose rows are to be there"
+        help = "begin with a stream without NOT"
         raise WJoinError("WJ109", message, span=steps[0].stream.span, help=help)
     last = max(place for place, each in enumerate(steps) if isinstance(each, Identifier))
     hops, ends = len(streams) - 1, len(steps) - last - 1

@@ -99,5 +99,5 @@ def load_consumers(path: Path) -> list[Consumer]:
         found = [typed(Consumer, each) for each in json.loads(path.read_text("utf-8"))]
         return [each for each in found if each.name.isprintable()]
     except (ValueError, TypeError) as error:
-        _LOG.warning("%s cannot be read; its consumers tell again what they need: %r", path, error)
+        _LOG.warning("%s cannot be read; its consumers will report their needs again: %r", path, error)
         return []

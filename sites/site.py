@@ -133,7 +133,7 @@ class Site:
         if lineage is not None and lineage != found.store.lineage:
             raise SiteError(
                 "lineage",
-                f"stream {stream} has been begun anew: "
+                f"stream {stream} was started again from nothing: "
                 f"its lineage is {found.store.lineage}, not {lineage:.40}",
                 help="start the query with a new checkpoint, or restore the site's data folder",
             )

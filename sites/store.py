@@ -396,7 +396,9 @@ def _lineage(folder: Path, stream: StreamConfig) -> str:
         known = json.loads(file.read_text("utf-8"))
         if not schema_from_text(known["schema"]).equals(stream.schema):
             message = f"the columns of stream {stream.name} differ from those in its data folder {folder}"
-            raise SiteError("schema", message, help="delete that folder to start the stream anew")
+            raise SiteError(
+                "schema", message, help="delete that folder to start the stream again from nothing"
+            )
         return str(known["lineage"])
     made = {"lineage": str(uuid.uuid4()), "schema": schema_to_text(stream.schema)}
     segments.write_whole(file, made, sync=True)

@@ -240,7 +240,7 @@ def refuse_other(kept: Mapping[str, Any], own: Mapping[str, Any], checkpoint: st
         difference = _difference(kept, own)
         if kept["meaning"] == own["meaning"] and (not difference or ": it had «stage " in difference):
             message = f"{checkpoint} has the state of this statement in other stages{difference}"
-            help = "go on with the version of wjoin that has begun it, or start from a new checkpoint folder"
+            help = "use the version of wjoin that began it, or start from a new checkpoint folder"
             raise WJoinError("WJ702", message, help=help)
         message = f"{checkpoint} was written by another statement or another plan of it"
         raise WJoinError("WJ702", message + difference)

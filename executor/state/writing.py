@@ -109,6 +109,6 @@ def refuse_rules(version: object) -> None:
     if version != VERSION:
         raise WJoinError(
             "WJ701",
-            f"the checkpoint's next micro-batch is to be written by rules number {version}, "
+            f"the checkpoint's next micro-batch must be written by rules number {version}, "
             f"this version of wjoin knows number {VERSION}",
         )

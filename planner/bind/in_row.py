@@ -66,7 +66,7 @@ def _pairs(window: WindowCondition | None, *, alone: bool) -> Iterator[WindowPai
                 yield from _pairs(term, alone=False)
         case WindowPair(in_row=in_row) if in_row is not None:
             if not alone:
-                message = "a bound in the row stands in one of several windows joined by OR"
+                message = "a bound in the row is in one of several windows joined by OR"
                 help = "join it by AND, or write two statements"
                 raise WJoinError("WJ107", message, span=window.span, help=help)
             yield window
@@ -86,7 +86,7 @@ def _ends(
     owners = {each.stream for each in reads}
     changes = piece.has_subquery or piece.is_volatile or piece.is_aggregate or piece.matches
     if len(owners) != 1 or not owners <= {*pair} or changes:
-        message = f"the bound is not one on the columns of {names[0].name} or of {names[1].name} alone"
+        message = f"the bound must use columns of {names[0].name} or of {names[1].name} alone"
         raise WJoinError("WJ310", message, span=span, help=_remedy(names[0].name))
     (owner,) = owners
     time = times[owner]

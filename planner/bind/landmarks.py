@@ -29,7 +29,7 @@ def bound_landmarks(
         found = bind_conjunct(text, Conjunct(each.place, None), around)
         own = (source.number for source in scope.sources if each.stream.matches(source.name))
         if not isinstance(found, Filter) or found.stream not in own:
-            message = f"the condition of SINCE is not one on the columns of {each.stream.name} alone"
+            message = f"the condition of SINCE must use columns of {each.stream.name} alone"
             remedy = "name only its columns, and no subquery, aggregate or function that changes by itself"
             raise WJoinError("WJ224", message, span=each.place, help=remedy)
         yield each.place, found.text

@@ -31,7 +31,7 @@ _OF_SETTING = "a FLOAT and a whole number meet as FLOAT or as DOUBLE, as a setti
 
 _KEEPS = "a {} JOIN keeps rows of {}, a table, whose joins Spark makes after the others"
 _KEEPS_BESIDE_STREAMS = (
-    "a {} JOIN keeps rows of {}, a table: among streams it is never decided that one has no partner"
+    "a {} JOIN keeps rows of {}, a table: more streaming rows that join them may always arrive"
 )
 
 
@@ -104,10 +104,8 @@ def _refuse_order(
     if kind is JoinKind.INNER:
         return
     if kind.asof and is_table:
-        message, remedy = (
-            f"{kind.words} cannot take rows of {name}, a table without event time",
-            "use LEFT JOIN",
-        )
+        why = ": Spark joins tables after the streams" if streaming else " without event time"
+        message, remedy = f"{kind.words} cannot take rows of {name}, a table{why}", "use LEFT JOIN"
     elif kind in _LEFT_MAY_MISS and is_table:
         message, remedy = keeps.format(kind.value, name), "write LEFT JOIN"
     elif begins:
@@ -155,15 +153,15 @@ def about_absent(
     both = sorted(set(named))
     if len(both) > 1:
         names = listed([sources[each].name for each in both])
-        message = f"a condition names {names}, of each of which no row is to be there"
+        message = f"a condition names {names}, and neither may have a row"
         raise WJoinError(
-            "WJ107", message, span=conjunct.span, help="compare each with a stream that is there"
+            "WJ107", message, span=conjunct.span, help="compare each with a stream that is not under NOT"
         )
     if both and conjunct.on not in (None, both[0]):
         own, name = sources[conjunct.on or 0].name, sources[both[0]].name
-        message = f"ON of the join with {own} names {name}, of which no row is to be there"
+        message = f"ON of the join with {own} names {name}, which must have no row"
         raise WJoinError(
-            "WJ107", message, span=conjunct.span, help=f"compare {name} with a stream that is there"
+            "WJ107", message, span=conjunct.span, help=f"compare {name} with a stream that is not under NOT"
         )
     return replace(conjunct, on=both[0]) if both else conjunct
 

@@ -190,7 +190,7 @@ def _refuse_streams(piece: AnalysedText, scope: Scope, clock: EventClock) -> Non
             f"{each.name}.{time.column.name}" for each, time in zip(items, times, strict=True)
         )
         window = f"WINDOW ({first}, {second}) BETWEEN 0 MINUTES AND 10 MINUTES"
-        message = f"{first} and {second} are streams, and no times"
+        message = f"{first} and {second} are streams, not times"
         help = f"write {shown} in their places, or a window clause after FROM: {window}"
         raise WJoinError("WJ309", message, span=piece.span, help=help)
 

@@ -14,7 +14,7 @@ _UNIT = {TimeKind.INTEGRAL: "1"}
 
 def state_text(planned: PlannedSelect) -> str:
     """Return what EXPLAIN COST tells of the state of a join, with its title."""
-    return "\n  ".join(["State, once the watermarks have travelled the windows", *state_lines(planned)])
+    return "\n  ".join(["State, once the watermarks have passed the windows", *state_lines(planned)])
 
 
 def state_lines(planned: PlannedSelect) -> Iterator[str]:
@@ -38,7 +38,7 @@ def names(planned: PlannedSelect, streams: Sequence[int]) -> str:
 def kept_words(planned: PlannedSelect, kept: KeptFor) -> str:
     """Return until when rows stay, and which windows decide that."""
     if kept.span is None or kept.awaited is None:
-        return "kept for ever: nothing ends it"
+        return "kept forever"
     plan = planned.physical
     delay = plan.streams[kept.awaited].delay
     behind = f", with its delay of {human(delay, plan.time_kind)}" if delay else ""

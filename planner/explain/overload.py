@@ -33,21 +33,21 @@ def _shed(found: doc.OverloadEntry, document: doc.Document) -> Iterator[str]:
     for each in found.streams:
         yield _judged(each)
     more = f", by row {_percent(found.tenth_by_row)}" if found.tenth_by_row > found.tenth else ""
-    yield f"to shed a tenth of the rows loses {_percent(found.tenth)} of the results{more}"
+    yield f"shedding a tenth of the rows loses {_percent(found.tenth)} of the results{more}"
 
 
 def _judged(each: doc.ShedEntry) -> str:
     """Return what goes as one of a stream."""
     if each.heaviest is None:
-        return f"{each.alias} by row: no key brings its rows together"
+        return f"{each.alias} by row: it has no key"
     heaviest = f"{_percent(each.heaviest.value)} of its rows ({each.heaviest.source})"
     key = f"{each.alias} by key, {', '.join(each.key)}"
     return f"{key}: all rows of a value go; the most frequent has {heaviest}"
 
 
 def _limit(name: str, limit: int, expected: float, found: doc.OverloadEntry) -> str:
-    then = "above that the query ends (WJ725)" if found.ends else "what it has of that counts as utilization"
-    state = f", of which {_percent(expected / limit)} is expected" if name == "wjoin.memory" else ""
+    then = "above that the query ends (WJ725)" if found.ends else "the used share counts as utilization"
+    state = f", expected to be {_percent(expected / limit)} full" if name == "wjoin.memory" else ""
     return f"{name}: {size(limit)}{state}; {then}"
 
 

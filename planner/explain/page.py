@@ -96,7 +96,7 @@ def _sentences(document: Document) -> Iterator[str]:
     keys = [" = ".join(each.parts) for each in document.equality_classes]
     where = f" where {listed(keys)}" if keys else ""
     names = listed([shown(each) for each in document.streams])
-    yield f"Joins {names}{where}, for rows whose times lie within {windows}."
+    yield f"Joins {names}{where}, for rows whose times are within {windows}."
     yield from _choice(document)
 
 

@@ -115,11 +115,11 @@ def _kind(planned: PlannedSelect, number: int) -> Iterator[str]:
     if joins[number - len(plan.stages)].empty:
         kept = [each for side in sorted(stage.kind.preserved) for each in stage.inputs[side].members]
         yield f"{stage.kind.words}: no rows can be inside its windows"
-        yield f"a row of {listed([plan.streams[each].alias for each in kept])} comes at once"
+        yield f"a row of {listed([plan.streams[each].alias for each in kept])} is returned at once"
         return
     for gate in stage.gates:
         aliases = listed([plan.streams[stream].alias for stream in sorted(gate.check.streams)])
-        yield f"only rows of {aliases} meet others of which ({gate.text}) is true"
+        yield f"only rows of {aliases} with ({gate.text}) have partners"
     if stage.nearest is not None:
         yield from _asof(plan, stage, stage.nearest)
         return
@@ -136,9 +136,9 @@ def _kind(planned: PlannedSelect, number: int) -> Iterator[str]:
         rules = [replace(rule, stream=n) for rule in each.retention for n in (rule.stream, *held)]
         when = " and ".join(_decided(plan, each, rule) for rule in dict.fromkeys(rules))
         if stage.kind.alone:
-            yield f"a row of {aliases} without a partner comes when {when}{_after(plan, each, rules)}"
+            yield f"a row of {aliases} without a partner is returned when {when}{_after(plan, each, rules)}"
         else:
-            yield f"a row of {aliases} comes with its first partner, and is forgotten when {when}"
+            yield f"a row of {aliases} is returned with its first partner, and dropped when {when}"
 
 
 def _waits_twice(stage: Stage) -> bool:
@@ -156,7 +156,7 @@ def _inside(plan: PhysicalPlan, stage: Stage) -> Iterator[str]:
         counted = stage.counted[place] if stage.counted else ()
         rows = [f"{_rows(plan, number)} later, up to its latest time" for number in counted]
         found.append(" and ".join([*(_bound(plan, each) for each in checks), *rows]))
-    yield f"what meets is inside one of {len(found)} alternatives: {'; '.join(found)}"
+    yield f"joined rows are inside one of {len(found)} alternatives: {'; '.join(found)}"
 
 
 def _bound(plan: PhysicalPlan, check: WindowCheck) -> str:
@@ -185,9 +185,9 @@ def _counted(plan: PhysicalPlan, number: int) -> Iterator[str]:
         own = [each for _, each in windows if each.stream == stream]
         by_key = all(goes_by(plan, number, each) is not None for each in own)
         to = "the worker of their key" if by_key else "every worker"
-        what = "what comes here waits before it is joined" if held else "a result waits in the state"
+        what = "rows wait here before they are joined" if held else "a result waits in the state"
         yield f"{what} until {name}'s watermark passes its latest time"
-        yield f"the times of the rows of {name} go to {to}, and are kept as long as a result can ask for them"
+        yield f"the times of the rows of {name} go to {to}, and are kept as long as a result can need them"
 
 
 def _rows(plan: PhysicalPlan, number: int) -> str:
@@ -265,7 +265,7 @@ def _asof(plan: PhysicalPlan, stage: Join, nearest: Nearest) -> Iterator[str]:
     yield f"{stage.kind.words}: each row of {first} with the {_NEAREST[nearest].format(second=second)}{told}"
     if plan.streaming and others:
         when = (_decided(plan, stage.inputs[0], rule) for rule in stage.inputs[0].retention)
-        yield f"a row of {first} comes when {' and '.join(when)}"
+        yield f"a row of {first} is returned when {' and '.join(when)}"
     elif plan.streaming:
         far = windows_of(plan, stage).between(by, item) or 0
         reaches = far == -1 and nearest is Nearest.BEFORE
@@ -273,7 +273,7 @@ def _asof(plan: PhysicalPlan, stage: Join, nearest: Nearest) -> Iterator[str]:
         end = _end(plan, by, far, several=len(members) > 1)
         passes = "reaches" if reaches else "passes"
         after = "" if len(members) > 1 else _about(plan, far + plan.streams[item].delay)
-        yield f"a row of {first} comes when {second}'s watermark {passes} {end}{after}"
+        yield f"a row of {first} is returned when {second}'s watermark {passes} {end}{after}"
 
 
 _NEAREST = {
@@ -281,7 +281,7 @@ _NEAREST = {
     Nearest.BEFORE: "last row of {second} that is earlier",
     Nearest.AT_OR_AFTER: "first row of {second} that is not earlier",
     Nearest.AFTER: "first row of {second} that is later",
-    Nearest.EITHER: "nearest row of {second}, of two as near the earlier one",
+    Nearest.EITHER: "nearest row of {second}; of two equally near, the earlier one",
 }
 
 

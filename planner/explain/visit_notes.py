@@ -38,8 +38,8 @@ def visit_notes(plan: PhysicalPlan, number: int) -> Iterator[str]:
     told = f"{size(plan.approximate.size)} of each window of a node"
     yield f"where that is: {SUMMARIES[route.name].meaning}, {told}"
     yield (
-        "lost: results at nodes that a row does not visit, among them those of rows that come in one "
-        "micro-batch if the nodes had no row of their key before"
+        "lost: results at nodes that a row does not visit, including those of new rows of one micro-batch "
+        "if the nodes had no row of their key before"
     )
     yield f"one in {round(1 / SAMPLE)} keys visits all nodes: these measure the lost share"
 
@@ -49,14 +49,14 @@ def _home(plan: PhysicalPlan, each: StageEdge) -> str:
     code = scan.codes[scan.home or 0]
     if not code.expressions[0].strip("`").endswith(SOURCE_HOME):
         return code.expressions[0]
-    return "partition of the topic" if code.exact else "file, by the name of that"
+    return "partition of the topic" if code.exact else "file, by its name"
 
 
 def _visits(plan: PhysicalPlan) -> str:
     asked = plan.approximate
     if asked is not None and asked.error is not None:
-        return f"as few other nodes as lose {asked.error:.3g} of the results"
+        return f"as few other nodes as possible, losing {asked.error:.3g} of the results"
     if asked is not None and asked.messages is not None:
         nodes = counted(f"{asked.messages:g}", "other node")
-        return f"{nodes} on average, those where it probably finds most"
-    return "log2 of the number of nodes on average, those where it probably finds most"
+        return f"{nodes} on average, where it will probably find most"
+    return "log2 of the number of nodes on average, where it will probably find most"

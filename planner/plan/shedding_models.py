@@ -125,7 +125,7 @@ def cannot_shed(plan: PhysicalPlan, rules: SheddingRules, *, files: bool) -> str
     if plan.counted:
         return "a window of rows counts all of them"
     if not files:
-        return "its state is in Spark's store, where nobody sees the whole of it"
+        return "its state is in Spark's store, which nobody can see as a whole"
     return ""
 
 

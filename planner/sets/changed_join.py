@@ -48,12 +48,12 @@ def unfit(base: Member, member: Member) -> str:
     ``base`` is the SELECT of that join, as it was planned when the state began.
     """
     if reason := apart(base) or apart(member):
-        return f"{reason}, so only the statement that began the state can go on with it"
+        return f"{reason}, so only the statement that began the state can resume from it"
     kept, own = base.key, member.key
     if kept.streams != own.streams:
         return "it has other streams, event times or delays"
     if kept.classes != own.classes:
-        return "it has other equalities between the streams, by which the state is laid out"
+        return "it has other equalities between the streams, which determine the layout of the state"
     if kept.hints != own.hints:
         return "it has other hints"
     if kept.joins != own.joins:
@@ -132,7 +132,7 @@ def _wider(base: Member, member: Member) -> str:
     plan = base.planned.physical
     if not _narrows(plan):
         inside = all(any(wide.includes(each) for wide in base.windows) for each in member.windows)
-        return "" if inside else "its windows are not inside those by which the state holds partial results"
+        return "" if inside else "its windows are not inside those of the stored partial results"
     wide = in_order(plan.windows, base.order)
     for each in member.windows:
         for i in range(each.size):
@@ -180,7 +180,7 @@ def _tests_less(base: Member, member: Member) -> str:
     missing = [each for words, each in _joined(base).items() if words not in member.conditions]
     if not missing or (_narrows(plan) and plan.stages[0].placement.band is None):
         return ""
-    return f"it leaves out {condition_text(missing[0])}, by which the state is laid out"
+    return f"it leaves out {condition_text(missing[0])}, which determine the layout of the state"
 
 
 def _lacks(base: Member, member: Member) -> str:

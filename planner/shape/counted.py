@@ -30,7 +30,7 @@ def refuse_uncounted(planning: Planning) -> None:
         if each.number not in planning.static or bound.times[each.number] is None:
             continue
         if own := [term for term in terms if term.stream == each.number]:
-            raise _refused(own[0], f"of {each.name}, a table beside streams", "name a stream")
+            raise _refused(own[0], f"for {each.name}, a table joined with streams", "name a stream")
         if why := _why_latest(planning, each.number):
             remedy = "join it in a statement that reads this one's results"
             reason = f"beside {each.name}, a table with an event time, {why}"

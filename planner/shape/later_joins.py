@@ -235,7 +235,9 @@ def _nearest(planning: Planning, number: int, stage: Join, scans: Sequence[ScanB
     second = planning.bound.sources[to]
     if planning.streaming and _far(graph, tree, number, by, to) is None:
         first = graph.names[by]
-        message = f"no window limits how much later {second.name} may be, so rows of {first} wait for ever"
+        message = (
+            f"no window limits how much later {second.name} may be, so rows of {first} would wait forever"
+        )
         help = f"add one: WINDOW ({first}, {second.name}) = …"
         raise WJoinError("WJ107", message, span=second.item.span, help=help)
     columns = (column for each in join.right for column in planning.bound.sources[each].columns)

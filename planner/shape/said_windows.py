@@ -63,7 +63,7 @@ def refuse_unbounded(bound: BoundSelect, graph: WindowGraph, span: Span) -> None
             message = f"no condition bounds how far the times of {one} and {other} are apart"
         else:
             late, early = (other, one) if high is None else (one, other)
-            message = f"{late} can be any time after {early}: its rows would be kept for ever"
+            message = f"{late} can be any time after {early}: its rows would be kept forever"
         columns = [f"{names[n]}.{time.column.name}" for n in (first, second) if (time := bound.times[n])]
         remedy = _remedy(graph.kind, columns, low, high, (one, other))
         raise WJoinError(UNBOUNDED, message, span=span, help=remedy)

@@ -88,5 +88,5 @@ def test_keys_come_before_windows() -> None:
 def test_values_that_look_alike() -> None:
     assert near_miss("Car", "car ") == ", but for upper and lower case"
     assert near_miss("7", "7.0") == ", though both are one number: compare them as numbers"
-    assert near_miss("7", "7") == ", though both are written alike: their types differ"
+    assert near_miss("7", "7") == ": both are written the same, but their types differ"
     assert near_miss("car", "bus") == ""

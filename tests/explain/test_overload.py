@@ -28,18 +28,18 @@ def test_with_a_key_whole_values_go() -> None:
     assert first == "A and B: rows are shed above a utilization of 0.5 (quadratic), 5 % of them at least"
     assert streams[0].startswith("A by key, A.obj_id: all rows of a value go; the most frequent has ")
     assert streams[0].endswith(" % of its rows (default)") and len(streams) == 2
-    assert cost == "to shed a tenth of the rows loses 10 % of the results, by row 19 %"
-    assert memory.startswith("wjoin.memory: 1.07 GB, of which ")
-    assert memory.endswith(" % is expected; what it has of that counts as utilization")
-    assert disk == "wjoin.disk: 17.2 GB; what it has of that counts as utilization"
+    assert cost == "shedding a tenth of the rows loses 10 % of the results, by row 19 %"
+    assert memory.startswith("wjoin.memory: 1.07 GB, expected to be ")
+    assert memory.endswith(" % full; the used share counts as utilization")
+    assert disk == "wjoin.disk: 17.2 GB; the used share counts as utilization"
 
 
 def test_without_a_key_single_rows_go() -> None:
     assert lines(KEYLESS, SheddingRules("linear")) == [
         "A and B: rows are shed above a utilization of 0.8 (linear)",
-        "A by row: no key brings its rows together",
-        "B by row: no key brings its rows together",
-        "to shed a tenth of the rows loses 19 % of the results",
+        "A by row: it has no key",
+        "B by row: it has no key",
+        "shedding a tenth of the rows loses 19 % of the results",
     ]
 
 

@@ -77,6 +77,6 @@ def test_explain_says_who_has_what() -> None:
     shown = explain_text(describe(planned("RIGHT JOIN", "ON A.v < B.v")))
     assert "A x B without a key" in shown
     assert "B: each row goes to the worker of its slice" in shown
-    assert "a row of B without a partner comes when A's watermark passes ts + 5 s" in shown
+    assert "a row of B without a partner is returned when A's watermark passes ts + 5 s" in shown
     whole = explain_text(describe(planned("FULL JOIN", "ON A.v < B.v")))
     assert "one worker has all rows, because rows of both sides wait for partners" in whole

@@ -111,7 +111,7 @@ def test_explain_analyze_tells_what_is_lost_and_what_each_site_was_asked(
         declare(session, sites, "OPTIONS (maxRowsPerTrigger '600')")
         query = QUERY.format(hint="/*+ APPROXIMATE(messages = 0.3), PLAN(DIGEST) */")
         text = session.explain(f"EXPLAIN ANALYZE {query}")
-    assert " % of the rows have come, " in text
+    assert " % of the rows fetched, " in text
     assert " % of the results lost, " in text
     assert all(each.url in text for each in sites)
 

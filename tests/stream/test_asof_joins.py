@@ -161,7 +161,7 @@ def test_waiting_rows_move_to_other_workers(streams: Streams, home: str) -> None
 def test_explain_says_what_is_taken_and_when(streams: Streams) -> None:
     explained = streams.session.explain(STATEMENTS["last"][0])
     assert "a LEFT ASOF JOIN: each row of A with the last row of B that is not later" in explained
-    assert "a row of A comes when B's watermark passes n" in explained
+    assert "a row of A is returned when B's watermark passes n" in explained
     assert "B: kept until A's watermark passes n + 6 and B's watermark passes n + 6" in explained
     assert "an ASOF JOIN: each row of A with the last row" in streams.session.explain(STATEMENTS["later"][0])
 

@@ -372,12 +372,13 @@ def test_joins_of_tables(streams: Streams, name: str) -> None:
 
 def test_explain_says_when_each_join_decides(streams: Streams) -> None:
     explained = streams.session.explain(STATEMENTS["chain"][0])
-    assert "a row of A without a partner comes when B's watermark passes n + 5" in explained
+    assert "a row of A without a partner is returned when B's watermark passes n + 5" in explained
     assert (
-        "a row of A and B without a partner comes when C's watermark passes A.n + 9 or B.n + 4" in explained
+        "a row of A and B without a partner is returned when C's watermark passes A.n + 9 or B.n + 4"
+        in explained
     )
     explained = streams.session.explain(STATEMENTS["star"][0])
-    assert "only rows of A meet others of which (A.v > 2) is true" in explained
+    assert "only rows of A with (A.v > 2) have partners" in explained
     explained = streams.session.explain(STATEMENTS["asof"][0])
     assert "each row of B and A with the last row of C that is earlier, by the times of B" in explained
 

@@ -138,6 +138,6 @@ def test_streams(streams: Streams) -> None:
 def test_what_explain_tells(streams: Streams) -> None:
     explained = streams.session.explain(STATEMENTS["not exists"][0])
     assert "a LEFT ANTI JOIN" in explained
-    assert "a row of A without a partner comes when B's watermark passes n + 5" in explained
+    assert "a row of A without a partner is returned when B's watermark passes n + 5" in explained
     with pytest.warns(wjoin.WJoinWarning, match=r"WJ824.*only rows of one instant, A\.n = B\.n, meet"):
         streams.session.explain("SELECT A.n FROM one A NATURAL JOIN two B WINDOW = 5")

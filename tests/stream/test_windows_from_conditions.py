@@ -96,7 +96,7 @@ def test_what_is_left_unbounded_is_refused_and_can_be_left_to_spark(declared: wj
     assert "add AND C.ts <= I.ts + INTERVAL 10 MINUTES" in refused.value.help
     with pytest.raises(WJoinError, match="the cycle I -> C -> I"):
         declared.sql(f"{open_side} AND C.ts < I.ts")
-    with pytest.raises(WJoinError, match="I and C are streams, and no times"):
+    with pytest.raises(WJoinError, match="I and C are streams, not times"):
         declared.sql(
             "SELECT I.n FROM imp I JOIN clk C ON I.id = C.id AND DATEDIFF(minute, I, C) BETWEEN 0 AND 5"
         )

@@ -21,7 +21,7 @@ _VALUES = 1_000
 """Values of a key that are looked at for some that are nearly equal."""
 
 _IN_TIME = "in time"
-_LOST = "   ← all are lost here"
+_LOST = "   ← no rows are left"
 _MOST = ", which is most of them"
 _DELAY = "EXPLAIN DELAY says what a longer delay keeps"
 

@@ -144,7 +144,7 @@ def _condition(need: Need, sides: tuple[str | None, str | None] | None) -> str:
 def near_miss(left: str, right: str) -> str:
     """Return in what two texts differ that look alike."""
     if left == right:
-        return ", though both are written alike: their types differ"
+        return ": both are written the same, but their types differ"
     if left.strip() == right.strip():
         return ", but for spaces"
     if left.strip().lower() == right.strip().lower():

@@ -440,7 +440,7 @@ def _move(task: _Task, joins: Sequence[int], told: str, count: int, partitions: 
         )
     if len(found) > 1 and task.to_files:
         # Each has a folder of its own there.
-        raise WJoinError("WJ711", f"{task.name} has several window joins whose states look alike")
+        raise WJoinError("WJ711", f"{task.name} has several window joins with the same kind of state")
     (join, number), *_ = found
     before, after = task.before[join], task.after[join]
     new = worker_count(after.stages[number], partitions)

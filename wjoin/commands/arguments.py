@@ -62,7 +62,7 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
         description="Type statements at a prompt, or pipe them in. FILE.sql runs first.",
     )
     shell.add_argument(
-        "--once", action="store_true", help="process what the sources of a stream hold, then exit"
+        "--once", action="store_true", help="process everything in the sources of a stream, then exit"
     )
     shell.add_argument(
         "--rows", type=_rows, default=1000, metavar="N", help="rows of a result to fetch (1000)"
@@ -78,16 +78,16 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     for flag, what in (
         ("formatted", "also show Spark's own plan"),
         ("cost", "also show every candidate plan"),
-        ("analyze", "also run each query over the data there is, and show what it did"),
+        ("analyze", "also run each query over the data in its sources, and show what it did"),
     ):
         mode.add_argument(
             f"--{flag}", dest="mode", action="store_const", const=flag.upper(), default="", help=what
         )
     advise = commands.add_parser(
-        "advise", help="say how busy each window join of streams keeps Spark, and what it needs"
+        "advise", help="estimate how busy each window join of streams keeps Spark, and what it needs"
     )
     advise.set_defaults(format="text", mode="")
-    why = commands.add_parser("why", help="say at which step of each window join rows are lost")
+    why = commands.add_parser("why", help="show at which step of each window join rows are lost")
     why.set_defaults(format="text", mode="MATCH")
     calibrate = commands.add_parser("calibrate", help="measure the costs of this machine, for choosing plans")
     prepare = commands.add_parser(
@@ -129,7 +129,7 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
             "--param", action="append", default=[], metavar="NAME=VALUE", help="the value of :NAME"
         )
         command.add_argument(
-            "--profile", metavar="NAME", help="a profile of the wjoin.toml beside the script"
+            "--profile", metavar="NAME", help="a profile of the wjoin.toml in the script's folder"
         )
     for command in (run, shell, check, explain, advise, why, repartition, demo, calibrate, prepare, site):
         command.add_argument("--debug", action="store_true", help="show tracebacks and Spark's log")
@@ -174,8 +174,8 @@ def _repartition(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "repartition",
         help="let a script continue with another number of shuffle partitions, or another n of PLAN(PSP, n)",
         description="Rewrite the checkpoints of a script for another number of shuffle partitions or "
-        "another route or n of the hint PLAN. OLD stays as it is; NEW appears when it is whole. The queries "
-        "must have been stopped. Then run the script with --checkpoint NEW and "
+        "another route or n of the hint PLAN. Stop the queries first. OLD does not change; NEW appears when "
+        "it is complete. Then run the script with --checkpoint NEW and "
         "--set spark.sql.shuffle.partitions=N.",
     )
     repartition.add_argument("old", metavar="OLD", help="folder of the checkpoints, as --checkpoint of run")

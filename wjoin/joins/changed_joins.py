@@ -176,7 +176,9 @@ def _place(
 
 
 def _refused(other: str, sink: str, reason: str) -> WJoinError:
-    return WJoinError("WJ702", f"{other}; the state cannot go on with that into {sink}: {reason}")
+    return WJoinError(
+        "WJ702", f"{other}; the state cannot be used by the new statement into {sink}: {reason}"
+    )
 
 
 def _part(asked: Asked, base: _Base, group: Group, histories: Collection[str], *, files: bool) -> SetJoin:

@@ -197,7 +197,7 @@ def _natural_times(planned: PlannedSelect) -> Iterator[tuple[str, WJoinWarning]]
             message = (
                 f"NATURAL JOIN compares the event times: only rows of one instant, {first} = {second}, meet"
             )
-            remedy = "name the columns that are to be equal: JOIN … USING (column, …)"
+            remedy = "name the columns to compare: JOIN … USING (column, …)"
             yield f"{first} = {second}", WJoinWarning("WJ824", message, span=pair.span, help=remedy)
 
 

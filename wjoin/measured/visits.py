@@ -73,14 +73,14 @@ def _brought_words(done: Done) -> str:
     >>> site = {"rows": 40, "messages": 4, "summary_bytes": 80}
     >>> words = _brought_words(Done(rows_in={"A": 5, "B": 5}, choices=told, sites={"grpc://a:1": site}))
     >>> words.partition(", about ")[0]
-    '25.0 % of the rows have come, 2 bytes of summaries a row, 4 requests'
+    '25.0 % of the rows fetched, 2 bytes of summaries a row, 4 requests'
     >>> words.partition(", about ")[2]
     '10.0 % of the results lost, 5.3 to 18.2 %, 1 late row dropped'
     """
     rows, messages, size = (
         sum(each[name] for each in done.sites.values()) for name in ("rows", "messages", "summary_bytes")
     )
-    came = f"{100 * brought_share(done):.1f} % of the rows have come"
+    came = f"{100 * brought_share(done):.1f} % of the rows fetched"
     told = f"{size / max(1, rows):.2g} bytes of summaries a row, {counted(messages, 'request')}"
     words = f"{came}, {told}, {lost_words(done)}"
     late = round(done.choices.get("late", 0.0))
@@ -110,7 +110,7 @@ class Visits:
         if lost > _WORTH + _MORE * self._told:
             self._told = lost
             words = visits_words(self._done)
-            tell(WJoinWarning(_CODE, f"{self._subject} is approximate (as it was asked): {words}"))
+            tell(WJoinWarning(_CODE, f"{self._subject} is approximate, as requested: {words}"))
 
     def end(self) -> None:
         """Tell of what has not been told."""

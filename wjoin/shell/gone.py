@@ -9,7 +9,7 @@ from typing import Any
 from py4j.protocol import Py4JNetworkError
 from pyspark import SparkContext
 
-HELP = "leave with .quit, and start the shell anew; .log shows the end of Spark's log"
+HELP = "leave with .quit, and restart the shell; .log shows the end of Spark's log"
 
 
 NOT_REACHED = (ConnectionError, EOFError, Py4JNetworkError)

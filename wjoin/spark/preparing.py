@@ -13,7 +13,7 @@ SETTING, VARIABLE = "wjoin.prepare", "WJOIN_PREPARE"
 """The setting of ``connect``, and the variable of the environment, that say ``off`` against it."""
 
 _SAID = (
-    "wjoin: preparing faster starts in the background, once, as wjoin prepare does; "
+    "wjoin: preparing faster starts in the background, once on this machine (like wjoin prepare); "
     f"set {SETTING}=off to prevent it"
 )
 _LOWEST = 19

@@ -160,7 +160,7 @@ def _refuse(context: Context, about: Subject, name: Identifier, text: str) -> No
 def _where(sink: SinkDeclaration) -> str:
     path = own_option(sink.options, "path")
     read = "" if path is None else f": SELECT * FROM {sink.provider}.`{path}`"
-    return f"what {sink.name} has written is read where it lies{read}"
+    return f"what {sink.name} has written can be read in its folder{read}"
 
 
 def said_of_declared(catalog: Catalog, text: str, error: BaseException) -> WJoinError | None:

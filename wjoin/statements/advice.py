@@ -71,7 +71,7 @@ def _lines(document: Document, found: Sizing, machine: Machine) -> Iterator[str]
     if found.needed > machine.partitions:
         yield (
             f"spark.sql.shuffle.partitions is {machine.partitions}: set it to {found.needed} or more before "
-            "the query starts; one that has begun goes on with a checkpoint of wjoin checkpoint repartition "
+            "the query starts; a query that has started needs a checkpoint from wjoin checkpoint repartition "
             f"OLD NEW --partitions {found.needed}"
         )
 

@@ -58,7 +58,7 @@ def _find(asked: Asked, name: Identifier) -> tuple[Running, RunningSet]:
     for each in sets.values():
         if each.of_set is not None and name.matches(each.of_set.name):
             return each, each.of_set
-    remedy = "change the set where it is written, and start it again: it goes on with its checkpoint"
+    remedy = "change the set in its script, and start it again: it resumes from its checkpoint"
     message = f"no statement set named {name.name} runs in this session"
     known = {each.lower(): each for each in sets}
     raise WJoinError("WJ602", message, span=name.span, help=suggestion(name.name, known) or remedy)

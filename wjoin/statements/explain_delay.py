@@ -39,12 +39,12 @@ def explain_delay(asked: Asked, statement: ExplainDelay) -> str:
         message = f"the stream {stream.name} cannot be read: {cause(error)}"
         raise WJoinError("WJ604", message, span=statement.span) from error
     if found is None:
-        return f"{stream.name}: its source does not tell in which order its rows come, or has none."
+        return f"{stream.name}: the order of the rows in its source is not known, or it has none."
     return "\n".join(_told(stream, time, kind_of(time, fields), found))
 
 
 def _told(stream: StreamDeclaration, time: str, kind: TimeKind, found: Lateness) -> Iterator[str]:
-    yield f"{stream.name}: {counted(found.rows, 'row')} with {time}, in the order in which they come"
+    yield f"{stream.name}: {counted(found.rows, 'row')} with {time}, in order of arrival"
     declared = stream.delays.get(time.lower())
     own = declared.value if declared is not None and declared.declared else None
     delays = delays_of(found) | ({own} if own is not None else set())
@@ -57,13 +57,13 @@ def _told(stream: StreamDeclaration, time: str, kind: TimeKind, found: Lateness)
     for delay, late, mark in lines:
         bar = "█" * round(_BAR * late / most) if most else ""
         yield f"  {delay + mark:<{width}}  {late:>12,}  {_share(late / found.rows):>9}  {bar}".rstrip()
-    yield "A row in the same micro-batch as the newer ones before it is not late: these are the most."
-    yield "Each late row loses its results."
+    yield "These are upper limits: a row is not late if the newer ones before it are in the same micro-batch."
+    yield "A late row is in no result."
     span = (found.last - found.first) / units_per_second(kind)
     if span > 0:
         rate = figure(found.rows / span)
         each = "unit" if kind is TimeKind.INTEGRAL else "second"
-        yield f"Each {each} of delay keeps {rate} rows more of every stream that joins it at its rate."
+        yield f"Each {each} of delay keeps {rate} more rows of every stream that it joins at the same rate."
 
 
 def _share(share: float) -> str:

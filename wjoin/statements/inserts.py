@@ -342,7 +342,7 @@ def _writer(planned: PlannedInsert, sink: SinkDeclaration, options: dict[str, st
         for each, rows in late.sinks:
             sinks.add(each, rows)
     except WJoinError as error:
-        message = f"late rows go to a sink beside the results, but {error.message}"
+        message = f"late rows go to another sink of the query, but {error.message}"
         raise WJoinError("WJ623", message, help=WITHOUT_LATE_ROWS) from error
     return sinks.of(late.made).option("checkpointLocation", str(planned.folder))
 
@@ -467,7 +467,7 @@ def _keep(
         layouts = [planned.layout for planned in joins.planned]
         kept.keep(layouts, identity_of(spark, joins), begun, together=together)
     except UNREACHABLE as error:
-        message = f"Spark cannot write beside the checkpoint: {first_line(error)}"
+        message = f"Spark cannot write to the checkpoint: {first_line(error)}"
         raise WJoinError("WJ607", message, span=span) from error
 
 

@@ -288,7 +288,7 @@ def plan_alone(
     except WJoinError as error:
         if error.code != "WJ606" or sink.commit_when is not None:
             raise
-        message = f"late rows go to a sink beside the results, but {error.message}"
+        message = f"late rows go to another sink of the query, but {error.message}"
         span = error.span or alone.span
         raise WJoinError("WJ623", message, span=span, help=WITHOUT_LATE_ROWS) from error
 

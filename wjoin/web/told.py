@@ -127,7 +127,7 @@ def _tiles(at: QueryState) -> Iterator[tuple[str, str]]:
     if total.visits:
         yield figure(visits_of_a_row(total)), "visits of a row to other nodes"
     if total.sites:
-        yield f"{100 * brought_share(total):.1f} %", "of the rows at sites have come"
+        yield f"{100 * brought_share(total):.1f} %", "of the rows at sites fetched"
     if total.batches:
         newest = next(each for each in reversed(at.hour.points) if each.batches)
         batches = counted(total.batches, "micro-batch")
