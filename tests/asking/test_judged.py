@@ -89,11 +89,11 @@ def test_a_null_is_no_time_and_equals_nothing() -> None:
 def test_keys_come_before_windows() -> None:
     found = verdict(needs((Bound(0, 1, 0, 5),)), T0, T0 + 9, T0, sides=("a ", "a"))
     assert [each.kind for each in found.faults] == [Kind.KEY, Kind.WINDOW]
-    assert found.faults[0].text == "A.id = B.id: 'a ' is not 'a', but for spaces"
+    assert found.faults[0].text == "A.id = B.id: 'a ' is not 'a': they differ only in spaces"
 
 
 def test_values_that_look_alike() -> None:
-    assert near_miss("Car", "car ") == ", but for upper and lower case"
-    assert near_miss("7", "7.0") == ", though both are one number: compare them as numbers"
-    assert near_miss("7", "7") == ", though both are written alike: their types differ"
+    assert near_miss("Car", "car ") == ": they differ only in upper and lower case"
+    assert near_miss("7", "7.0") == ": both are one number, so compare them as numbers"
+    assert near_miss("7", "7") == ": both are written alike, but their types differ"
     assert near_miss("car", "bus") == ""

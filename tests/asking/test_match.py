@@ -40,7 +40,7 @@ def near_miss(drawn: random.Random, number: int) -> tuple[dict[str, object], dic
             return first, second, f"A.name = B.name: 'n{number}' is not 'm{number}'."
         case "case":
             second["name"] = f" N{number}"
-            return first, second, "but for upper and lower case"
+            return first, second, "they differ only in upper and lower case"
         case "null":
             second["name"] = None
             return first, second, "B.name is NULL, which equals nothing"
@@ -106,7 +106,27 @@ def test_where_all_rows_are_lost(session: wjoin.Session) -> None:
     assert lines[5].startswith("  0 combinations inside window (A, B)") and "all are lost here" in lines[5]
     assert lines[7].endswith("Moved by 1 h it would be inside: are both in one time zone?")
     declare(session, "asked_b", [{**each, "name": f"N{each['id']} ", "v": 9} for each in rows])
-    assert "are equal, but for upper and lower case" in told(session, f"EXPLAIN MATCH {JOIN}")
+    assert "they differ only in upper and lower case" in told(session, f"EXPLAIN MATCH {JOIN}")
+
+
+@pytest.mark.long
+def test_what_may_be_the_reason(session: wjoin.Session) -> None:
+    rows = [{"id": each, "at": START + each, "name": f"{each % 3}", "v": 5} for each in range(10)]
+
+    def reason(moved: int = 0, **changed: object) -> str:
+        declare(session, "asked_b", [{**each, "at": each["at"] + moved, "v": 9, **changed} for each in rows])
+        return told(session, f"EXPLAIN MATCH {JOIN}").splitlines()[-1].strip()
+
+    declare(session, "asked_a", rows)
+    assert reason(-20) == "Is it too small? Wider by 11 s it has one."
+    assert reason(-14).startswith("With A and B exchanged it would be inside")
+    assert reason(365 * 86_400) == "Moved by 365 d it would be inside: are both of one date?"
+    assert reason(-7200) == "Moved by 2 h it would be inside: are both in one time zone?"
+    assert reason(START * 999).startswith("The time of B is 1,000 times that of A")
+    number = "A.name = B.name: '1' is not '01': both are one number, so compare them as numbers."
+    assert reason(name="01") == number
+    declare(session, "asked_a", [{**each, "v": 3} for each in rows])
+    assert reason() == "A: A.v is 3 in all rows"
 
 
 @pytest.mark.long

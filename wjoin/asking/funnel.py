@@ -121,11 +121,11 @@ def _seen(reader: Reader, number: int, need: Need, rows: DataFrame) -> Iterator[
         (row,) = reader.run(f"SELECT {parts} FROM {reader.alias(number)}", {number: rows}).collect()
         least, most, often = (repr(each) if isinstance(each, str) else str(each) for each in row)
         if row[0] is None:
-            yield f"  {column} is NULL in all rows"
+            yield f"{column} is NULL in all rows"
         elif least == most:
-            yield f"  {column} is {least} in all rows"
+            yield f"{column} is {least} in all rows"
         else:
-            yield f"  {column} is from {least} to {most}, most often {often}"
+            yield f"{column} is from {least} to {most}, most often {often}"
 
 
 def _meetings(reader: Reader) -> Iterator[Meeting]:
@@ -203,8 +203,11 @@ def _nearest(
             listed = ", ".join(f"count_if({test})" for test in guesses)
             (counts,) = reader.query(f"SELECT {listed} {joined}", found=found, rows=rows).collect()
             count, hint = max(zip(counts, guesses.values(), strict=True), key=lambda each: each[0])
-            if count:
-                yield f"  {hint}"
+            yield (
+                f"  {hint}"
+                if count
+                else f"  Is it too small? Wider by {human(nearest[0], needs.kind)} it has one."
+            )
 
 
 def _guesses(
@@ -239,8 +242,10 @@ def _nearly_equal(reader: Reader, meeting: Meeting, found: DataFrame, rows: Data
         pairs = ((left, alike.get(_plain(left))) for left in values[0])
         near = ((left, right) for left, right in pairs if right is not None and near_miss(left, right))
         left, right = next(near, (values[0][:1], values[1][:1]))
+        if left == right and len(meeting.keys) > 1:
+            continue
         if isinstance(left, str) and isinstance(right, str):
-            yield f"{need.text}: {left!r} and {right!r} are equal{near_miss(left, right)}."
+            yield f"{need.text}: {left!r} is not {right!r}{near_miss(left, right)}."
         elif left and right:
             yield f"{need.text}: {left[0]!r} is a value on one side, {right[0]!r} on the other."
 

@@ -214,13 +214,13 @@ def _condition(need: Need, sides: tuple[str | None, str | None] | None) -> str:
 def near_miss(left: str, right: str) -> str:
     """Return in what two texts differ that look alike."""
     if left == right:
-        return ", though both are written alike: their types differ"
+        return ": both are written alike, but their types differ"
     if left.strip() == right.strip():
-        return ", but for spaces"
+        return ": they differ only in spaces"
     if left.strip().lower() == right.strip().lower():
-        return ", but for upper and lower case"
+        return ": they differ only in upper and lower case"
     if written_number(left) is not None and written_number(left) == written_number(right):
-        return ", though both are one number: compare them as numbers"
+        return ": both are one number, so compare them as numbers"
     return ""
 
 
