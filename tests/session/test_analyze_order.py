@@ -149,6 +149,22 @@ def test_whole_number_time_is_told_in_its_own_unit(session: wjoin.Session, tmp_p
 
 
 @pytest.mark.long
+def test_a_delay_is_proposed_where_the_declared_one_loses_rows(
+    session: wjoin.Session, tmp_path: Path
+) -> None:
+    (tmp_path / "in").mkdir()
+    lines = [{"step": step} for step in (1, 1250, 2, 9000)]
+    (tmp_path / "in" / "a.json").write_text("".join(json.dumps(each) + "\n" for each in lines))
+    for delay, proposed in ((1247, [(1300.0, "units", "proposed")]), (1248, [])):
+        session.sql(
+            f"CREATE OR REPLACE STREAM s (step BIGINT) USING json OPTIONS (path '{tmp_path / 'in'}') "
+            f"WATERMARK step DELAY OF {delay}"
+        )
+        rows = session.sql("ANALYZE STREAM s").collect()
+        assert [tuple(row)[1:] for row in rows if row.statistic == "delay"] == proposed
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("form", ["millis", "text"])
 def test_explain_delay_counts_as_a_model_does(session: wjoin.Session, tmp_path: Path, form: str) -> None:
     """Rows behind by up to a minute, some of them twice, between lines that are none."""
