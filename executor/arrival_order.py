@@ -57,11 +57,14 @@ class ReadParts:
     ``log``: rows have a number each (``starts``) that grows within a piece, and the rows of one
     name are a sequence of their own. Otherwise they have the start of their part of a file. ``seen`` are the
     greatest event times before pieces that are known already (``seen_before``): then ``late`` counts how far
-    rows lie behind, rounded up to two digits.
+    rows lie behind, rounded up to two digits, but not past ``delay``.
     """
 
-    def __init__(self, *, log: bool, seen: Sequence[tuple[Place, int]] = ()) -> None:
+    def __init__(
+        self, *, log: bool, seen: Sequence[tuple[Place, int]] = (), delay: int | None = None
+    ) -> None:
         self._log = log
+        self._delay = delay
         self._seen = seen
         self._found: list[ReadPart] = []
         self.late: Counter[int] = Counter()
@@ -86,7 +89,7 @@ class ReadParts:
             piece.last = int(starts[end - 1])
             behind = piece.note(times[begin:end])
             if self._seen:
-                values, counts = np.unique(_rounded(behind), return_counts=True)
+                values, counts = np.unique(_rounded(behind, self._delay), return_counts=True)
                 self.late.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
 
     def _piece(self, name: str, major: int, start: int, time: int) -> ReadPart:
@@ -108,12 +111,15 @@ class ReadParts:
         return iter(self._found)
 
 
-def _rounded(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Return numbers rounded up to two digits."""
+def _rounded(values: npt.NDArray[np.uint64], most: int | None) -> npt.NDArray[np.uint64]:
+    """Return numbers rounded up to two digits, those up to ``most`` not past it."""
     step = np.ones_like(values)
     while (large := values // step >= _TWO_DIGITS).any():
         step[large] *= np.uint64(10)
-    return values // step * step + np.where(values % step > 0, step, np.uint64(0))
+    rounded = values // step * step + np.where(values % step > 0, step, np.uint64(0))
+    if most is None:
+        return rounded
+    return np.where(values <= np.uint64(most), np.minimum(rounded, np.uint64(most)), rounded)
 
 
 def seen_before(pieces: Iterable[ReadPart]) -> list[tuple[Place, int]]:

@@ -19,8 +19,8 @@ from wjoin.executor.spark.arrival import order_of
 class Lateness:
     """How far rows of a stream lie behind the greatest event time before them.
 
-    ``late`` counts rows by that, in microseconds (units of an integral event time), rounded up to two digits;
-    ``first`` and ``last`` are the ends of their event times.
+    ``late`` counts rows by that, in microseconds (units of an integral event time), rounded up to two digits,
+    but not past the delay that was asked for; ``first`` and ``last`` are the ends of their event times.
     """
 
     late: Counter[int]
@@ -37,10 +37,10 @@ class Lateness:
         return sum(count for behind, count in self.late.items() if behind > delay)
 
 
-def lateness(frame: DataFrame, event_time: str) -> Lateness | None:
+def lateness(frame: DataFrame, event_time: str, delay: int | None) -> Lateness | None:
     """Return how far rows of a stream lie behind, None where their order is not known.
 
-    Reads the stream twice. Raises what Spark raises.
+    For ``delay`` it is exact how many lie further behind. Reads the stream twice. Raises what Spark raises.
     """
     order = order_of(frame)
     if order is None:
@@ -50,7 +50,7 @@ def lateness(frame: DataFrame, event_time: str) -> Lateness | None:
     pieces = [ReadPart(*json.loads(bytes(sketch or b""))) for _, _, sketch in read]
     if not pieces or disorder(pieces) is None:
         return None
-    counted = partial(_late, log=order.log, seen=seen_before(pieces))
+    counted = partial(_late, log=order.log, seen=seen_before(pieces), delay=delay)
     late: Counter[int] = Counter()
     for _, _, sketch in collected(rows.mapInArrow(counted, DDL)):
         late.update({int(behind): count for behind, count in json.loads(bytes(sketch or b"{}")).items()})
@@ -63,10 +63,10 @@ def _pieces(batches: Iterator[pa.RecordBatch], *, log: bool) -> Iterator[pa.Reco
 
 
 def _late(
-    batches: Iterator[pa.RecordBatch], *, log: bool, seen: Sequence[tuple[Place, int]]
+    batches: Iterator[pa.RecordBatch], *, log: bool, seen: Sequence[tuple[Place, int]], delay: int | None
 ) -> Iterator[pa.RecordBatch]:
     """Yield how many rows of one partition lie how far behind."""
-    yield from _told([json.dumps(_noted(batches, ReadParts(log=log, seen=seen)).late)])
+    yield from _told([json.dumps(_noted(batches, ReadParts(log=log, seen=seen, delay=delay)).late)])
 
 
 def _noted(batches: Iterator[pa.RecordBatch], pieces: ReadParts) -> ReadParts:

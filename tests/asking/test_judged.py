@@ -19,7 +19,7 @@ def needs(*alternatives: tuple[Bound, ...], kind: TimeKind = TimeKind.TIMESTAMP)
 
 def verdict(asked: Needs, *times: int | None, sides: tuple[str | None, str | None] = ("1", "1")) -> Verdict:
     holds = sides[0] is not None and sides[0] == sides[1]
-    return judged(asked, Combination(times, (holds,), (sides,), ("", "", ""), (None,) * 3))
+    return judged(asked, Combination(times, (holds,), (None,), (sides,), ("", "", "")))
 
 
 bounds = st.builds(
@@ -67,6 +67,13 @@ def test_another_time_zone_and_another_unit_are_suspected() -> None:
     plain = needs((Bound(0, 1, -5, 5),), kind=TimeKind.INTEGRAL)
     (unit,) = verdict(plain, 1_700_000_000, 1_700_000_003_000, 0).faults
     assert unit.hint == ("The time of B is 1,000 times that of A: is one of them in milliseconds?")
+    (year,) = verdict(asked, T0, T0 + 365 * 24 * HOUR - 1_000_000, T0).faults
+    assert year.hint == "Moved by 365 d it would be inside: are both of one date?"
+    ordered = needs((Bound(0, 1, 0, 5_000_000),))
+    (exchanged,) = verdict(ordered, T0, T0 - 3_000_000, T0).faults
+    assert exchanged.hint == "With A and B exchanged it would be inside: is their order in the window right?"
+    wide = needs((Bound(0, 1, -HOUR, HOUR),))
+    assert not verdict(wide, T0, T0 + 3 * HOUR, T0).faults[0].hint
     (other,) = verdict(plain, 1_700_000_000, 1_700_000_100, 0).faults
     assert other.text.endswith("too late") and not other.hint
 
@@ -82,11 +89,11 @@ def test_a_null_is_no_time_and_equals_nothing() -> None:
 def test_keys_come_before_windows() -> None:
     found = verdict(needs((Bound(0, 1, 0, 5),)), T0, T0 + 9, T0, sides=("a ", "a"))
     assert [each.kind for each in found.faults] == [Kind.KEY, Kind.WINDOW]
-    assert found.faults[0].text == "A.id = B.id: 'a ' is not 'a', but for spaces"
+    assert found.faults[0].text == "A.id = B.id: 'a ' is not 'a': they differ only in spaces"
 
 
 def test_values_that_look_alike() -> None:
-    assert near_miss("Car", "car ") == ", but for upper and lower case"
-    assert near_miss("7", "7.0") == ", though both are one number: compare them as numbers"
+    assert near_miss("Car", "car ") == ": they differ only in upper and lower case"
+    assert near_miss("7", "7.0") == ": both are one number, so compare them as numbers"
     assert near_miss("7", "7") == ": both are written the same, but their types differ"
     assert near_miss("car", "bus") == ""

@@ -426,3 +426,21 @@ def test_a_spark_that_was_stopped_ends_its_cells_and_the_next_cell_starts_anothe
     kernel.until(lambda: "wjoin-live living" not in output.html(), "the end of the live cell")
     started = good(kernel.run("%wjoin SELECT 1 AS one"))
     assert "Started Spark" in started.texts()[0]
+
+
+@pytest.mark.long
+def test_a_query_is_asked_for_its_state_and_why(kernel: Kernel) -> None:
+    sink = (
+        "CREATE OR REPLACE SINK asked USING parquet OPTIONS (path 'asked', checkpointLocation 'asked_kept')"
+    )
+    insert = f"INSERT INTO asked {ONCE}"
+    good(kernel.run(f"%%wjoin --once\n{sink};\n{insert}"))
+    # The watermarks are 5 s behind the last row: those of 23 s and later wait.
+    asked = "SELECT stream, count(*) AS kept FROM STATE OF QUERY {} WHERE size(waits_for) > 0 GROUP BY stream"
+    for query in ("asked", "'asked_kept'"):
+        shown = good(kernel.run(f"%%wjoin\n{asked.format(query)} ORDER BY stream")).texts()[0]
+        assert re.search(r"A +│ +7\n B +│ +7\n", shown), shown
+    why = good(kernel.run(f"%%wjoin\nEXPLAIN MATCH A(k = 1), B(k = 1) {insert}"))
+    assert "These rows are a result:" in "".join(why.texts())
+    delay = good(kernel.run("%%wjoin\nEXPLAIN DELAY door"))
+    assert "door: 30 rows with ts" in "".join(delay.texts())

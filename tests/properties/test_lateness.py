@@ -21,8 +21,10 @@ def read(parts: ReadParts, name: str, major: int, times: list[int], *, log: bool
     parts.note(np.array(times, np.int64), [name], one, one + major, starts.astype(np.int64))
 
 
-@given(files, st.integers(1, 3), st.booleans())
-def test_rows_are_counted_by_how_far_they_lie_behind(found: list[list[int]], readers: int, log: bool) -> None:
+@given(files, st.integers(1, 3), st.booleans(), st.integers(0, 2**62) | st.integers(0, 600))
+def test_rows_are_counted_by_how_far_they_lie_behind(
+    found: list[list[int]], readers: int, log: bool, declared: int
+) -> None:
     def parts_of(**more: object) -> list[ReadParts]:
         made = [ReadParts(log=log, **more) for _ in range(readers)]
         for number, times in enumerate(found):
@@ -41,12 +43,12 @@ def test_rows_are_counted_by_how_far_they_lie_behind(found: list[list[int]], rea
     # Where pieces overlap nobody knows the order of rows.
     assume(disorder(pieces) is not None)
     seen = seen_before(pieces)
-    late = sum((parts.late for parts in parts_of(seen=seen)), Counter[int]())
+    late = sum((parts.late for parts in parts_of(seen=seen, delay=declared)), Counter[int]())
     every = [time for times in found for time in times]
     behind = [max(every[: place + 1]) - time for place, time in enumerate(every)]
     told = Lateness(late, min(every), max(every))
     assert told.rows == len(every)
-    for delay in delays_of(told):
+    for delay in (*delays_of(told), declared):
         assert told.beyond(delay) == sum(each > delay for each in behind)
     greatest = max(delays_of(told))
     assert told.beyond(greatest) == 0 and greatest <= max(behind) * 1.1 + 1

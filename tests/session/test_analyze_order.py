@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import random
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import wjoin
 from tests.tiers import tiers
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
+UNITS = {"ms": 1, "s": 1000, "min": 60_000}
 SECONDS = 9
 """How far rows are out of order, at the most."""
 
@@ -144,6 +146,85 @@ def test_whole_number_time_is_told_in_its_own_unit(session: wjoin.Session, tmp_p
         "WATERMARK step DELAY OF 5"
     )
     assert disorder(session) == (3, "units", "analyzed")
+
+
+@pytest.mark.long
+def test_a_delay_is_proposed_where_the_declared_one_loses_rows(
+    session: wjoin.Session, tmp_path: Path
+) -> None:
+    (tmp_path / "in").mkdir()
+    lines = [{"step": step} for step in (1, 1250, 2, 9000)]
+    (tmp_path / "in" / "a.json").write_text("".join(json.dumps(each) + "\n" for each in lines))
+    for delay, proposed in ((1247, [(1300.0, "units", "proposed")]), (1248, [])):
+        session.sql(
+            f"CREATE OR REPLACE STREAM s (step BIGINT) USING json OPTIONS (path '{tmp_path / 'in'}') "
+            f"WATERMARK step DELAY OF {delay}"
+        )
+        rows = session.sql("ANALYZE STREAM s").collect()
+        assert [tuple(row)[1:] for row in rows if row.statistic == "delay"] == proposed
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("form", ["millis", "text"])
+def test_explain_delay_counts_as_a_model_does(session: wjoin.Session, tmp_path: Path, form: str) -> None:
+    """Rows behind by up to a minute, some of them twice, between lines that are none."""
+    chance, at, behind, latest = random.Random(form), 1_700_000_000_000, [], 0
+    (tmp_path / "in").mkdir()
+    for number in range(4):
+        lines = ['{"id": 1, "at": ', "no line of JSON", '{"id": 2}']
+        for _ in range(200):
+            at += chance.randrange(2000)
+            time = at - int(chance.paretovariate(1) * 1000) % 120_000
+            for _ in range(1 + (chance.random() < 0.2)):
+                latest = max(latest, time)
+                behind.append(latest - time)
+                told = datetime.fromtimestamp(time / 1000, UTC).isoformat() if form == "text" else time
+                lines.append(json.dumps({"id": chance.choice([7, 7, 7, number]), "at": told}))
+        (tmp_path / "in" / f"{number}.json").write_text("\n".join(lines))
+        os.utime(tmp_path / "in" / f"{number}.json", (number, number))
+    kind, read = ("BIGINT", "timestamp_millis(at)") if form == "millis" else ("STRING", "to_timestamp(at)")
+    session.sql(
+        f"""CREATE OR REPLACE STREAM s (id BIGINT, at {kind}, ts AS {read}) USING json
+        OPTIONS (path '{tmp_path / "in"}') WATERMARK ts DELAY OF INTERVAL 10.5 SECONDS"""
+    )
+    told = session.sql("EXPLAIN DELAY s").collect()[0][0].splitlines()
+    assert told[0].startswith(f"s: {len(behind):,} rows with ts")
+    rows = [line for line in told[2:] if line.startswith("  ")]
+    assert len(rows) > 4
+    for line in rows:
+        found = re.match(r"  ((?:\d+ [a-z]+ ?)+)(?:\(declared\))? +([\d,]+) ", line)
+        assert found is not None, line
+        words = found[1].split()
+        delay = sum(int(many) * UNITS[unit] for many, unit in zip(words[::2], words[1::2], strict=True))
+        assert int(found[2].replace(",", "")) == sum(each > delay for each in behind), line
+    (tmp_path / "none").mkdir()
+    (tmp_path / "none" / "0.json").write_text("no line of JSON\n")
+    declare(session, tmp_path / "none", "json")
+    assert "or has none" in session.sql("EXPLAIN DELAY s").collect()[0][0]
+
+
+@pytest.mark.long
+def test_explain_delay_tells_the_results_that_late_rows_lose(session: wjoin.Session, tmp_path: Path) -> None:
+    for name in ("p", "q"):
+        (tmp_path / name).mkdir()
+        chance = random.Random(name)
+        rows = [{"id": each % 5, "n": each * 3 - chance.randrange(20)} for each in range(100)]
+        (tmp_path / name / "0.json").write_text("".join(json.dumps(each) + "\n" for each in rows))
+        session.sql(
+            f"CREATE OR REPLACE STREAM {name} (id BIGINT, n BIGINT) USING json OPTIONS "
+            f"(path '{tmp_path / name}') WATERMARK n DELAY OF 20"
+        )
+    session.sql(
+        f"CREATE OR REPLACE SINK found USING parquet OPTIONS (path '{tmp_path}/out', "
+        f"checkpointLocation '{tmp_path}/kept')"
+    )
+    insert = "INSERT INTO found SELECT P.n FROM p P, q Q WINDOW (P, Q) = 30 WHERE P.id = Q.id"
+    session.run_script(insert, once=True)
+    results = session.read.parquet(str(tmp_path / "out")).count()
+    lines = session.sql("EXPLAIN DELAY p").collect()[0][0].splitlines()
+    assert lines[1].split() == ["delay", "late", "rows", "of", "all", "lost", "of", "found"]
+    late, lost = int(lines[2].split()[1]), float(lines[2].split()[4].replace(",", ""))
+    assert lost == pytest.approx(late * results / 100, rel=0.01)
 
 
 def test_explain_delay_counts_late_rows(session: wjoin.Session, tmp_path: Path) -> None:

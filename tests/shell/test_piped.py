@@ -49,6 +49,33 @@ def test_statements_run_one_after_the_other(tmp_path: Path) -> None:
     assert "\x1b" not in done.stdout + done.stderr
 
 
+@pytest.mark.long
+def test_a_query_is_asked_for_its_state(tmp_path: Path) -> None:
+    declared, asked = (
+        "",
+        "SELECT stream, count(*) AS kept FROM STATE OF QUERY {} GROUP BY stream ORDER BY 1;\n",
+    )
+    for name in ("p", "q"):
+        (tmp_path / name).mkdir()
+        rows = [f'{{"k": {n % 3}, "n": {n}}}\n' for n in range(20)]
+        (tmp_path / name / "1.json").write_text("".join(rows))
+        declared += f"""CREATE STREAM {name} (k INT, n BIGINT) USING json OPTIONS (path '{name}')
+            WATERMARK n DELAY OF 1;"""
+    insert = "INSERT INTO kept SELECT P.n FROM p P, q Q WINDOW (P, Q) = 40 WHERE P.k = Q.k;\n"
+    text = f"""{declared} CREATE SINK kept USING parquet OPTIONS (path 'out'); {insert}
+        {asked.format("kept")} EXPLAIN MATCH P(n = 1), Q(n = 2) {insert} EXPLAIN DELAY p;"""
+    done = piped(text, tmp_path, "--checkpoint", "checkpoints")
+    assert done.returncode == 0, done.stderr
+    state = r"\|P +\|20 +\|\n\|Q +\|20 +\|"
+    assert re.search(state, done.stdout), done.stdout
+    assert "P.k = Q.k: '1' is not '2'." in done.stdout
+    assert "lost of kept" in done.stdout
+    # The query is not known to another shell but by its checkpoint.
+    text = asked.format("kept") + asked.format("'checkpoints/kept'")
+    done = piped(text, tmp_path, "--checkpoint", "checkpoints")
+    assert len(re.findall(state, done.stdout)) == 2, done.stderr
+
+
 def test_the_first_error_ends_it(tmp_path: Path) -> None:
     done = piped(
         "SELECT 1 AS one;\nSELECT *\n  FROM nowhere a, b WINDOW = 5 SECONDS;\nSELECT 2 AS two;", tmp_path

@@ -1,17 +1,19 @@
 """Where the rows of a window join are lost: how many are left after each thing that a result needs."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
+from sqlglot import exp
 
-from wjoin.asking.arrival import Read, in_time
-from wjoin.asking.judged import near_miss, suspicion
+from wjoin.asking.arrival import History, in_time
+from wjoin.asking.judged import EXCHANGED, UNITS, near_miss, scaled, shifted, shifts, written_number
 from wjoin.asking.meant_rows import Reader
 from wjoin.asking.needs import Bound, Kind, Need, Needs
-from wjoin.asking.source_rows import FILE
+from wjoin.asking.source_rows import BATCH
 from wjoin.grammar.plurals import counted
 from wjoin.planner.text.scope import quoted_if_needed
+from wjoin.planner.text.trees import parse
 from wjoin.planner.windows.lengths import human
 
 _MOST_PAIRS = 200_000_000
@@ -49,11 +51,9 @@ class Meeting:
             yield f"with {' AND '.join(words)}", " AND ".join(f"({each.test})" for each in self.conditions)
 
 
-def funnel(reader: Reader, read: Read) -> Iterator[str]:
-    """Yield what is left of the rows after each step, to the one after which nothing is left.
-
-    ``read``: what a query has read; where that is nothing, all rows are in time.
-    """
+def funnel(history: History) -> Iterator[str]:
+    """Yield what is left of the rows after each step, to the one after which nothing is left."""
+    reader = history.reader
     needs = reader.needs
     left: list[DataFrame] = []
     yield "Rows"
@@ -61,7 +61,7 @@ def funnel(reader: Reader, read: Read) -> Iterator[str]:
         filters = [
             each for each in needs.conditions if each.kind is Kind.FILTER and each.streams == (number,)
         ]
-        lines, rows = _rows(reader, number, filters, read)
+        lines, rows = _rows(history, number, filters)
         yield from (f"  {name}: {line}" for line in lines)
         if rows is None:
             return
@@ -79,19 +79,19 @@ def funnel(reader: Reader, read: Read) -> Iterator[str]:
         yield f"Not judged: {'; '.join(needs.unjudged)}."
 
 
-def _rows(
-    reader: Reader, number: int, filters: Sequence[Need], read: Read
-) -> tuple[list[str], DataFrame | None]:
+def _rows(history: History, number: int, filters: Sequence[Need]) -> tuple[list[str], DataFrame | None]:
     """Return how many rows a stream has and keeps, and these; None where there are none."""
+    reader = history.reader
     name, time = quoted_if_needed(reader.needs.names[number]), reader.needs.times[number]
-    rows, late, unread = in_time(reader, number, read)
+    rows, late, unread = in_time(history, number)
     labels = [f"with {each.text}" for each in filters] + ["with an event time"] * (time is not None)
     tests = [f"({each.test})" for each in filters] + [f"{time} IS NOT NULL"] * (time is not None)
     both = [" AND ".join(tests[: place + 1]) for place in range(len(tests))]
     listed = ", ".join(["count(*)", *(f"count_if({each})" for each in both)])
     (counts,) = reader.run(f"SELECT {listed} FROM {reader.alias(number)}", {number: rows}).collect()
     steps = [("", counts[0] + late + unread)]
-    steps += [("of files that have been read", counts[0] + late), (_IN_TIME, counts[0])] if read.files else []
+    if BATCH in reader.tables[number].columns:
+        steps += [("that the query has read", counts[0] + late), (_IN_TIME, counts[0])]
     steps += zip(labels, counts[1:], strict=True)
     lines: list[str] = []
     before = -1
@@ -103,10 +103,29 @@ def _rows(
             lines.append(f"  {counted(late, 'row')} came late, or from the future{most}: {_DELAY}")
         before = count
     if counts[-1] == 0:
+        lost = sum(count > 0 for count in counts[1:])
+        if counts[0] and lost < len(filters):
+            lines += _seen(reader, number, filters[lost], rows)
         return lines, None
     where = f" WHERE {both[-1]}" if both else ""
     struct = f"SELECT struct({name}.*) AS {name} FROM {reader.alias(number)}{where}"
-    return lines, reader.run(struct, {number: rows.drop(FILE)})
+    return lines, reader.run(struct, {number: rows})
+
+
+def _seen(reader: Reader, number: int, need: Need, rows: DataFrame) -> Iterator[str]:
+    """Yield which values the columns have that a filter reads, where it is true of no row."""
+    for column in list(dict.fromkeys(each.sql("spark") for each in parse(need.text).find_all(exp.Column)))[
+        :2
+    ]:
+        parts = ", ".join(f"{each}({column})" for each in ("min", "max", "mode"))
+        (row,) = reader.run(f"SELECT {parts} FROM {reader.alias(number)}", {number: rows}).collect()
+        least, most, often = (repr(each) if isinstance(each, str) else str(each) for each in row)
+        if row[0] is None:
+            yield f"{column} is NULL in all rows"
+        elif least == most:
+            yield f"{column} is {least} in all rows"
+        else:
+            yield f"{column} is from {least} to {most}, most often {often}"
 
 
 def _meetings(reader: Reader) -> Iterator[Meeting]:
@@ -133,7 +152,7 @@ def _meeting(reader: Reader, before: set[int], number: int) -> Meeting:
         number,
         tuple(each for each in own if each.kind is Kind.KEY),
         windows if all(windows) else (),
-        tuple(each for each in own if each.kind is Kind.CONDITION),
+        tuple(each for each in own if each.kind in (Kind.CONDITION, Kind.WINDOW)),
     )
 
 
@@ -175,14 +194,39 @@ def _nearest(
     needs = reader.needs
     for bound in (each for one in meeting.windows for each in one):
         beyond, first, second = needs.beyond(bound), needs.times[bound.first], needs.times[bound.second]
-        query = f"SELECT min({beyond}), min_by({first}, {beyond}), min_by({second}, {beyond}) {joined}"
+        ends = [f"{end}({time})" for end in ("min", "max") for time in (first, second)]
+        query = f"SELECT min({beyond}), {', '.join(ends)} {joined}"
         (nearest,) = reader.query(query, found=found, rows=rows).collect()
         if nearest[0]:
-            times = [0] * len(needs.names)
-            times[bound.first], times[bound.second] = nearest[1], nearest[2]
             yield f"the nearest is {human(nearest[0], needs.kind)} outside of {needs.shown(bound)}"
-            if hint := suspicion(needs, bound, times):
-                yield f"  {hint}"
+            guesses = dict(_guesses(needs, bound, *nearest[1:]))
+            listed = ", ".join(f"count_if({test})" for test in guesses)
+            (counts,) = reader.query(f"SELECT {listed} {joined}", found=found, rows=rows).collect()
+            count, hint = max(zip(counts, guesses.values(), strict=True), key=lambda each: each[0])
+            yield (
+                f"  {hint}"
+                if count
+                else f"  Is it too small? Wider by {human(nearest[0], needs.kind)} it has one."
+            )
+
+
+def _guesses(
+    needs: Needs, bound: Bound, least: int, least_other: int, most: int, most_other: int
+) -> Iterator[tuple[str, str]]:
+    """Yield what times may mean instead: a Spark expression that is true where rows then are inside, and why.
+
+    The others are the ends of the times of the two streams, the first stream's before the second one's.
+    """
+    first, second = str(needs.times[bound.first]), str(needs.times[bound.second])
+    swapped = replace(bound, first=bound.second, second=bound.first)
+    yield needs.inside(swapped), EXCHANGED.format(needs.names[bound.first], needs.names[bound.second])
+    for scale, unit in UNITS:
+        divided = f"({first}) div {scale}", f"({second}) div {scale}"
+        yield needs.inside(bound, (divided[0], second)), scaled(needs, bound.first, bound.second, scale, unit)
+        yield needs.inside(bound, (first, divided[1])), scaled(needs, bound.second, bound.first, scale, unit)
+    for later in (least_other - least, most_other - most):
+        for moved in shifts(needs, later):
+            yield needs.inside(bound, (first, f"({second} - ({moved}))")), shifted(needs, moved)
 
 
 def _nearly_equal(reader: Reader, meeting: Meeting, found: DataFrame, rows: DataFrame) -> Iterator[str]:
@@ -194,11 +238,19 @@ def _nearly_equal(reader: Reader, meeting: Meeting, found: DataFrame, rows: Data
             query = f"SELECT DISTINCT CAST({side} AS STRING) FROM {{frame}} LIMIT {_VALUES}"
             read = reader.query(query, frame=rows if own else found).collect()
             values[own] = [each[0] for each in read if each[0] is not None]
-        alike = {each.strip().lower(): each for each in values[1]}
-        pairs = ((left, alike.get(left.strip().lower())) for left in values[0])
+        alike = {_plain(each): each for each in values[1]}
+        pairs = ((left, alike.get(_plain(left))) for left in values[0])
         near = ((left, right) for left, right in pairs if right is not None and near_miss(left, right))
         left, right = next(near, (values[0][:1], values[1][:1]))
+        if left == right and len(meeting.keys) > 1:
+            continue
         if isinstance(left, str) and isinstance(right, str):
-            yield f"{need.text}: {left!r} and {right!r} are equal{near_miss(left, right)}."
+            yield f"{need.text}: {left!r} is not {right!r}{near_miss(left, right)}."
         elif left and right:
             yield f"{need.text}: {left[0]!r} is a value on one side, {right[0]!r} on the other."
+
+
+def _plain(value: str) -> object:
+    """Return a value without what is easily mistaken: spaces, upper case, the form of a number."""
+    number = written_number(value)
+    return value.strip().lower() if number is None else number

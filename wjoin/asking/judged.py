@@ -1,30 +1,37 @@
 """Combinations of rows, judged: which is nearest to a result, and what it lacks."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from wjoin.asking.needs import Bound, Kind, Need, Needs
+from wjoin.grammar.plurals import counted
 from wjoin.planner.plan.physical import TimeKind
 from wjoin.planner.windows.lengths import human
 
+_DAY = 86_400_000_000
 _HOUR = 3_600_000_000
 _QUARTER = 900_000_000
 _MOST_HOURS = 14
 """Time zones are at most so many hours from UTC."""
 
-_UNITS = ((1_000, "milliseconds"), (1_000_000, "microseconds"), (1_000_000_000, "nanoseconds"))
+UNITS = ((1_000, "milliseconds"), (1_000_000, "microseconds"), (1_000_000_000, "nanoseconds"))
 
 
 @dataclass(frozen=True)
 class Combination:
-    """A row of each stream: their ``times`` (None: NULL, or none), whether each condition ``holds``, the
-    ``sides`` of each equality as text, each row in words (``rows``) and its file, None where it has none."""
+    """A row of each stream: their ``times`` (None: NULL, or none) and each ``rows`` in words.
+
+    By condition: whether it ``holds``, how far the rows are ``beyond`` it (None: NULL, or no window) and the
+    ``sides`` of an equality as text. ``counts``: how many rows each window of rows counts, empty while that
+    is not known.
+    """
 
     times: tuple[int | None, ...]
     holds: tuple[bool, ...]
+    beyond: tuple[int | None, ...]
     sides: tuple[tuple[str | None, str | None] | None, ...]
     rows: tuple[str, ...]
-    files: tuple[str | None, ...]
+    counts: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -63,20 +70,34 @@ def judged(needs: Needs, combination: Combination) -> Verdict:
     """Return what a combination lacks. Pure."""
     faults: list[Fault] = []
     satisfied: list[str] = []
-    for need, holds, sides in zip(needs.conditions, combination.holds, combination.sides, strict=True):
+    found = zip(needs.conditions, combination.holds, combination.beyond, combination.sides, strict=True)
+    for need, holds, beyond, sides in found:
         if holds:
             satisfied.append(need.text)
+        elif need.beyond:
+            faults.append(_said(needs, need, beyond))
         else:
             faults.append(Fault(need.kind, _condition(need, sides)))
-    outside, inside = _windows(needs, combination.times)
+    outside, inside = _windows(needs, combination)
     faults += outside
     return Verdict(
         combination, tuple(sorted(faults, key=lambda each: each.kind.value)), (*satisfied, *inside)
     )
 
 
-def _windows(needs: Needs, times: Sequence[int | None]) -> tuple[list[Fault], list[str]]:
+def _said(needs: Needs, need: Need, beyond: int | None) -> Fault:
+    """Return what is told of a window that a row says itself, and that another row is outside of."""
+    if beyond is None:
+        return Fault(need.kind, f"{need.text}; that is NULL, so that nothing is inside")
+    much = "late" if need.after else "early"
+    return Fault(
+        need.kind, f"{need.text}; {needs.names[need.other]} is {human(beyond, needs.kind)} too {much}", beyond
+    )
+
+
+def _windows(needs: Needs, combination: Combination) -> tuple[list[Fault], list[str]]:
     """Return the windows of the nearest alternative that are not kept, and those that are."""
+    times = combination.times
     undated = [
         Fault(Kind.WINDOW, f"{name} has no event time: it is NULL")
         for name, time, value in zip(needs.names, needs.times, times, strict=True)
@@ -86,11 +107,19 @@ def _windows(needs: Needs, times: Sequence[int | None]) -> tuple[list[Fault], li
         return undated, []
     known = [0 if each is None else each for each in times]
     found: list[tuple[list[Fault], list[str]]] = []
-    for bounds in needs.alternatives:
+    asked = needs.asked or ((),) * len(needs.alternatives)
+    for bounds, numbers in zip(needs.alternatives, asked, strict=True):
         beyond = [(each, each.beyond(known)) for each in bounds]
         outside = [_outside(needs, each, known, by) for each, by in beyond if by]
-        found.append((outside, [needs.shown(each) for each, by in beyond if not by]))
-    best = min(found, key=lambda each: sum(fault.beyond for fault in each[0]), default=([], []))
+        inside = [needs.shown(each) for each, by in beyond if not by]
+        for number in numbers if combination.counts else ():
+            fault, shown = _many(needs, number, combination.counts[number]), needs.counts[number]
+            outside += [] if fault is None else [fault]
+            inside += [needs.shown_count(shown)] if fault is None else []
+        found.append((outside, inside))
+    best = min(
+        found, key=lambda each: (sum(fault.beyond for fault in each[0]), len(each[0])), default=([], [])
+    )
     if best[0] and len(found) > 1:
         more = f" (the nearest of {len(found)} alternatives)"
         return [replace(each, text=each.text + more) for each in best[0]], best[1]
@@ -106,6 +135,19 @@ def _outside(needs: Needs, bound: Bound, times: Sequence[int], by: int) -> Fault
     return Fault(Kind.WINDOW, f"{needs.shown(bound)}; {how}", by, suspicion(needs, bound, times))
 
 
+def _many(needs: Needs, number: int, later: int) -> Fault | None:
+    """Return what is told of a window of rows where so many ``later`` rows count, None inside it."""
+    count = needs.counts[number]
+    if later < count.rows:
+        return None
+    name, more = needs.names[count.stream], later - count.rows + 1
+    if count.test:
+        text = f"it began anew {counted(later, 'time')} after this row of {name}"
+    else:
+        text = f"{counted(later, 'row')} of {name} came later, {more:,} too many"
+    return Fault(Kind.WINDOW, f"{needs.shown_count(count)}; {text}, up to the last of these rows")
+
+
 def _apart(needs: Needs, later: int) -> str:
     if later == 0:
         return "at the time of"
@@ -119,16 +161,44 @@ def suspicion(needs: Needs, bound: Bound, times: Sequence[int]) -> str:
     def inside(stream: int, time: int) -> bool:
         return not bound.beyond([time if each == stream else own for each, own in enumerate(times)])
 
-    for scale, unit in _UNITS if times[small] > 0 else ():
+    for scale, unit in UNITS if times[small] > 0 else ():
         if inside(large, times[large] // scale) or inside(small, times[small] * scale):
-            names = f"{needs.names[large]} is {scale:,} times that of {needs.names[small]}"
-            return f"The time of {names}: is one of them in {unit}?"
-    if needs.kind is TimeKind.INTEGRAL:
-        return ""
-    zone = round((times[bound.second] - times[bound.first]) / _QUARTER) * _QUARTER
-    if 0 < abs(zone) <= _MOST_HOURS * _HOUR and inside(bound.second, times[bound.second] - zone):
-        return f"Moved by {human(abs(zone), needs.kind)} it would be inside: are both in one time zone?"
+            return scaled(needs, large, small, scale, unit)
+    later = times[bound.second] - times[bound.first]
+    if inside(bound.second, times[bound.first] - later):
+        return EXCHANGED.format(needs.names[bound.first], needs.names[bound.second])
+    for moved in shifts(needs, later):
+        # Of a wide window any times would be inside that are moved by the nearest one.
+        narrow = bound.width < (_HOUR if abs(moved) < _DAY else _DAY)
+        if narrow and inside(bound.second, times[bound.second] - moved):
+            return shifted(needs, moved)
     return ""
+
+
+EXCHANGED = "With {} and {} exchanged it would be inside: is their order in the window right?"
+
+
+def shifts(needs: Needs, later: int) -> Iterator[int]:
+    """Yield by how much times that are so much ``later`` than others may be moved: a time zone, some days."""
+    if needs.kind is not TimeKind.INTEGRAL:
+        zone, days = round(later / _QUARTER) * _QUARTER, round(later / _DAY) * _DAY
+        if 0 < abs(zone) <= _MOST_HOURS * _HOUR:
+            yield zone
+        if days:
+            yield days
+
+
+def shifted(needs: Needs, moved: int) -> str:
+    """Return what may be the reason where moved times would be inside a window."""
+    why = "are both in one time zone" if abs(moved) <= _MOST_HOURS * _HOUR else "are both of one date"
+    length = f"{abs(moved) // _DAY:,} d" if abs(moved) >= _DAY else human(abs(moved), needs.kind)
+    return f"Moved by {length} it would be inside: {why}?"
+
+
+def scaled(needs: Needs, large: int, small: int, scale: int, unit: str) -> str:
+    """Return what may be the reason where times of another unit would be inside a window."""
+    names = f"{needs.names[large]} is {scale:,} times that of {needs.names[small]}"
+    return f"The time of {names}: is one of them in {unit}?"
 
 
 def _condition(need: Need, sides: tuple[str | None, str | None] | None) -> str:
@@ -146,15 +216,16 @@ def near_miss(left: str, right: str) -> str:
     if left == right:
         return ": both are written the same, but their types differ"
     if left.strip() == right.strip():
-        return ", but for spaces"
+        return ": they differ only in spaces"
     if left.strip().lower() == right.strip().lower():
-        return ", but for upper and lower case"
-    if _number(left) is not None and _number(left) == _number(right):
-        return ", though both are one number: compare them as numbers"
+        return ": they differ only in upper and lower case"
+    if written_number(left) is not None and written_number(left) == written_number(right):
+        return ": both are one number, so compare them as numbers"
     return ""
 
 
-def _number(text: str) -> float | None:
+def written_number(text: str) -> float | None:
+    """Return the number that a text is, None where it is none."""
     try:
         return float(text)
     except ValueError:

@@ -1,30 +1,26 @@
 """EXPLAIN MATCH: why the rows that are meant are no result of a window join."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
-from wjoin.asking.arrival import Read, arrivals, read_by
+from wjoin.asking.arrival import History
 from wjoin.asking.funnel import funnel
-from wjoin.asking.judged import Combination, Fault, Verdict, judged
 from wjoin.asking.meant_rows import Candidates, Reader
-from wjoin.asking.needs import Kind, Needs, needs_of
-from wjoin.asking.source_rows import FILE, as_tables
+from wjoin.asking.nearest import Judged, nearest_of
+from wjoin.asking.needs import Needs, needs_of
+from wjoin.asking.read_log import Read, read_by
+from wjoin.asking.source_rows import as_tables
 from wjoin.asking.standing import Standing
 from wjoin.context import Asked
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.plurals import counted, listed
 from wjoin.grammar.statement_kinds import MeantRows, Query
 from wjoin.homes.homes import keeps_state
+from wjoin.joins.from_items import FromSource
 from wjoin.joins.rewrite import Rewriting, rewrite
 from wjoin.measured.kept import Kept
 from wjoin.measured.last_manifest import last_manifest
-from wjoin.planner.text.scope import quoted_if_needed
-
-_SHOWN_COLUMNS = 8
-_SHOWN = 60
-"""Characters of a value that are shown."""
 
 
 def explain_match(asked: Asked, query: Query, meant: Sequence[MeantRows], checkpoint: str | None) -> str:
@@ -44,11 +40,11 @@ def explain_match(asked: Asked, query: Query, meant: Sequence[MeantRows], checkp
     join = rewriting.done[-1]
     needs = needs_of(join.planned)
     spark = asked.engine.spark
-    with asked.placed(query.span), as_tables(spark, join.sources) as tables:
+    read = Read() if checkpoint is None else read_by(spark, checkpoint)
+    with asked.placed(query.span), as_tables(spark, join.sources, read) as tables:
         reader = Reader(asked, needs, tables)
-        read = Read() if checkpoint is None else read_by(spark, checkpoint)
         if not meant:
-            return "\n".join(funnel(reader, read))
+            return "\n".join(funnel(History(reader, read)))
         found = reader.candidates(meant)
         standing = None if kept is None else _standing(spark, str(checkpoint), kept, rewriting)
         lines = list(_missing(reader, found, meant))
@@ -56,18 +52,24 @@ def explain_match(asked: Asked, query: Query, meant: Sequence[MeantRows], checkp
             if standing is not None:
                 lines += standing.told(_only_times(reader, found))
         else:
-            verdict = min(_verdicts(reader, found), key=lambda each: each.nearness)
-            combination, dropped = verdict.combination, dict[int, Fault]()
-            if read.files:
-                dropped = dict(arrivals(reader, read, combination.files, combination.times))
-                verdict = replace(verdict, faults=(*verdict.faults, *dropped.values()))
-            lines = list(_told(needs, found, verdict))
-            if standing is not None and verdict.faults:
-                times = enumerate(combination.times)
-                lines += standing.told(
-                    {n: time for n, time in times if time is not None and n not in dropped}
-                )
+            nearest = nearest_of(History(reader, read), found, _unique(join.sources))
+            lines = list(_told(needs, found, nearest))
+            if standing is not None and nearest.verdict.faults:
+                lines += standing.told(nearest.in_time)
+            elif standing is not None:
+                lines += standing.undecided(nearest.in_time)
     return "\n".join(lines)
+
+
+def _unique(sources: Sequence[FromSource]) -> dict[int, list[str]]:
+    """Return by stream the columns that are equal in copies of a row, where it drops these."""
+    return {
+        number: [column.name for column in each.declared.statement.unique]
+        for number, each in enumerate(sources)
+        if each.declared is not None
+        and each.declared.statement is not None
+        and each.declared.statement.unique
+    }
 
 
 def _standing(spark: SparkSession, checkpoint: str, kept: Kept, rewriting: Rewriting) -> Standing | None:
@@ -109,65 +111,11 @@ def _missing(reader: Reader, found: Sequence[Candidates], meant: Sequence[MeantR
                 yield f"  {part}: {counted(count, 'row') if count else 'no row'}"
 
 
-def _verdicts(reader: Reader, found: Sequence[Candidates]) -> Iterator[Verdict]:
-    """Yield what each combination of the candidates lacks."""
-    needs = reader.needs
-    parts = ["NULL" if time is None else time for time in needs.times]
-    parts += [f"coalesce({each.test}, false)" for each in needs.conditions]
-    keys = [number for number, each in enumerate(needs.conditions) if each.kind is Kind.KEY]
-    for number in keys:
-        parts += [f"CAST({side} AS STRING)" for _, side in needs.conditions[number].sides]
-    shown = [_shown_columns(needs, number, each) for number, each in enumerate(found)]
-    for number, (columns, each) in enumerate(zip(shown, found, strict=True)):
-        parts += [f"CAST({column} AS STRING)" for column, _ in columns]
-        name = quoted_if_needed(needs.names[number])
-        parts.append(f"{name}.{FILE}" if FILE in each.rows.columns else "NULL")
-    listed_parts = ", ".join(f"{part} AS c{place}" for place, part in enumerate(parts))
-    tables = " CROSS JOIN ".join(reader.alias(number) for number in range(len(found)))
-    frames = {number: each.rows for number, each in enumerate(found)}
-    for row in reader.run(f"SELECT {listed_parts} FROM {tables}", frames).toLocalIterator():
-        yield judged(needs, _combination(needs, keys, shown, list(row)))
-
-
-def _combination(
-    needs: Needs, keys: Sequence[int], shown: Sequence[Sequence[tuple[str, str]]], values: list[object]
-) -> Combination:
-    taken = iter(values)
-    times = tuple(None if (each := next(taken)) is None else int(str(each)) for _ in needs.times)
-    holds = tuple(bool(next(taken)) for _ in needs.conditions)
-    sides: list[tuple[str | None, str | None] | None] = [None] * len(needs.conditions)
-    for number in keys:
-        left, right = next(taken), next(taken)
-        sides[number] = (_text(left), _text(right))
-    rows, files = [], []
-    for columns in shown:
-        rows.append(", ".join(f"{name} {_short(next(taken))}" for _, name in columns))
-        files.append(_text(next(taken)))
-    return Combination(times, holds, tuple(sides), tuple(rows), tuple(files))
-
-
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)
-
-
-def _short(value: object) -> str:
-    text = "NULL" if value is None else str(value)
-    text = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
-    # Blanks at an end are seen between quotes only.
-    return text if text == text.strip() else repr(text)
-
-
-def _shown_columns(needs: Needs, number: int, found: Candidates) -> list[tuple[str, str]]:
-    """Return the expressions of the columns by which a row is shown, and their names."""
-    name = quoted_if_needed(needs.names[number])
-    listed_columns = [*needs.columns[number], *(each for each in found.rows.columns if each != FILE)]
-    shown = list(dict.fromkeys(listed_columns))[:_SHOWN_COLUMNS]
-    return [(f"{name}.{quoted_if_needed(each)}", each) for each in shown]
-
-
-def _told(needs: Needs, found: Sequence[Candidates], verdict: Verdict) -> Iterator[str]:
+def _told(needs: Needs, found: Sequence[Candidates], nearest: Judged) -> Iterator[str]:
     """Yield what is told of the nearest combination."""
-    yield "These rows are no result:" if verdict.faults else "These rows are a result:"
+    verdict, unjudged = nearest.verdict, (*needs.unjudged, *nearest.unknown)
+    what = ("partners", "no partners") if needs.partners else ("a result", "no result")
+    yield f"These rows are {what[bool(verdict.faults)]}:"
     for name, each, row in zip(needs.names, found, verdict.combination.rows, strict=True):
         yield f"  {name}  {row}{_of(each)}"
     if verdict.faults:
@@ -178,8 +126,11 @@ def _told(needs: Needs, found: Sequence[Candidates], verdict: Verdict) -> Iterat
             yield from hints
     if verdict.satisfied:
         yield f"Satisfied: {'; '.join(verdict.satisfied)}."
-    if needs.unjudged:
-        yield f"Not judged: {listed(needs.unjudged)}."
+    if needs.partners:
+        text = "; ".join(needs.partners)
+        yield f"{text[0].upper()}{text[1:]}."
+    if unjudged:
+        yield f"Not judged: {listed(unjudged)}."
 
 
 def _of(found: Candidates) -> str:

@@ -1,9 +1,14 @@
 """What rows need to be a result of a window join: the conditions of its plan, in the order of asking."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import product
 
+from wjoin.grammar.join_kinds import JoinKind
+from wjoin.grammar.plurals import counted, listed
+from wjoin.planner.bind.in_row import RowEnd
 from wjoin.planner.conditions.conjuncts import (
     ColumnComparison,
     Conjunct,
@@ -18,6 +23,7 @@ from wjoin.planner.plan.physical import TimeKind
 from wjoin.planner.planning import PlannedSelect
 from wjoin.planner.windows.bounds import Windows
 from wjoin.planner.windows.lengths import human
+from wjoin.planner.windows.window_graph import MAXIMUM_BRANCHES, WindowGraph
 
 
 class Kind(Enum):
@@ -35,7 +41,8 @@ class Need:
     """A condition that the rows of some ``streams`` have to satisfy.
 
     ``text`` shows it, ``test`` is the Spark expression that is true where it is satisfied. ``sides`` has the
-    expression of each stream of an equality.
+    expression of each stream of an equality. Of a window that a row says itself ``beyond`` is that of how far
+    another row, of ``other``, is outside; that is too late where it ends ``after`` the row.
     """
 
     kind: Kind
@@ -43,6 +50,9 @@ class Need:
     text: str
     test: str
     sides: tuple[tuple[int, str], ...] = ()
+    beyond: str = ""
+    other: int = 0
+    after: bool = True
 
 
 @dataclass(frozen=True)
@@ -62,6 +72,11 @@ class Bound:
         """The streams that it is about."""
         return self.first, self.second
 
+    @property
+    def width(self) -> float:
+        """How much the times of rows inside may differ, infinity where nothing limits that."""
+        return math.inf if self.most is None or self.least is None else self.most - self.least
+
     def beyond(self, times: Sequence[int]) -> int:
         """Return by how much the times of one row of each stream are outside, 0 inside."""
         later = times[self.second] - times[self.first]
@@ -73,14 +88,29 @@ class Bound:
 
 
 @dataclass(frozen=True)
+class Count:
+    """A window of rows: fewer than ``rows`` rows of ``stream`` are later than its own, up to the latest one.
+
+    Of those that satisfy ``test`` (empty: all) and have the same values of ``keys``, in SQL over its alias.
+    """
+
+    stream: int
+    rows: int
+    test: str
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Needs:
     """All that a result of a block needs.
 
     ``names`` are those of its streams, ``times`` the Spark expressions of their event times in microseconds,
     None for a table without one, ``delays`` how far they may be out of order, and ``ahead`` how much later
     than the clock of their micro-batch, None where that is not declared. Of ``alternatives`` a
-    result is inside all bounds of one. ``columns`` are those by which a row of each stream is shown.
-    ``unjudged`` says what else decides, and is not judged.
+    result is inside all bounds of one, and of those of ``counts`` whose numbers ``asked`` has for that.
+    ``columns`` are those by which a row of each stream is shown.
+    ``unjudged`` says what else decides, and is not judged. ``partners`` says what becomes of rows that are
+    partners in an outer join; where there is none they are a result. Streams that are ``idle`` may be silent.
     """
 
     names: tuple[str, ...]
@@ -92,14 +122,22 @@ class Needs:
     alternatives: tuple[tuple[Bound, ...], ...]
     columns: tuple[tuple[str, ...], ...]
     unjudged: tuple[str, ...]
+    counts: tuple[Count, ...] = ()
+    asked: tuple[tuple[int, ...], ...] = ()
+    partners: tuple[str, ...] = ()
+    idle: frozenset[int] = frozenset()
 
-    def inside(self, bound: Bound) -> str:
-        """Return the Spark expression that is true inside a window."""
-        return f"{self.beyond(bound)} = 0"
+    def inside(self, bound: Bound, times: tuple[str, str] | None = None) -> str:
+        """Return the Spark expression that is true inside a window; see ``beyond``."""
+        return f"{self.beyond(bound, times)} = 0"
 
-    def beyond(self, bound: Bound) -> str:
-        """Return the Spark expression of how far rows are outside of a window, 0 inside."""
-        later = f"{self.times[bound.second]} - {self.times[bound.first]}"
+    def beyond(self, bound: Bound, times: tuple[str, str] | None = None) -> str:
+        """Return the Spark expression of how far rows are outside of a window, 0 inside.
+
+        ``times``: those of its streams, where other ones are meant than they have.
+        """
+        first, second = times or (self.times[bound.first], self.times[bound.second])
+        later = f"{second} - {first}"
         sides = [] if bound.most is None else [f"{later} - ({bound.most})"]
         sides += [] if bound.least is None else [f"{bound.least} - ({later})"]
         return f"greatest({', '.join(sides)}, 0)"
@@ -113,17 +151,34 @@ class Needs:
         if least is None or most is None:
             limit = f"at most {most}" if least is None else f"at least {least}"
             return f"window ({first}, {second}): {second} is {limit} later"
+        if bound.most is not None and bound.most <= 0:
+            least, most = human(-bound.most, self.kind), human(-(bound.least or 0), self.kind)
+            return f"window ({first}, {second}): {second} is {least} to {most} earlier"
+        if bound.least is not None and bound.least < 0:
+            sides = f"from {human(-bound.least, self.kind)} earlier to {most} later"
+            return f"window ({first}, {second}): {second} is {sides}"
         return f"window ({first}, {second}): {second} is {least} to {most} later"
+
+    def shown_count(self, count: Count) -> str:
+        """Return a window of rows in words."""
+        name = self.names[count.stream]
+        if count.test:
+            return f"window {name} since ({' '.join(count.test.split())})"
+        return f"window {name}: {counted(count.rows, 'row')}{' per key' * bool(count.keys)}"
 
 
 def needs_of(planned: PlannedSelect) -> Needs:
     """Return what a result of a planned block needs."""
     plan, bound = planned.physical, planned.bound
+    counts = tuple(_counts(planned))
     times = tuple(
         MICROSECONDS[plan.time_kind].format(event_time_expression(scan)) if scan.dated else None
         for scan in plan.streams
     )
-    found = [each for conjunct in bound.conjuncts if (each := _need(conjunct)) is not None]
+    written = len(bound.conjuncts) - len(bound.row_ends)
+    found = [each for conjunct in bound.conjuncts[:written] if (each := _need(conjunct)) is not None]
+    ends = zip(bound.row_ends, bound.conjuncts[written:], strict=True)
+    found += [_end(end, conjunct, planned, times) for end, conjunct in ends]
     return Needs(
         names=planned.graph.names,
         kind=plan.time_kind,
@@ -131,10 +186,23 @@ def needs_of(planned: PlannedSelect) -> Needs:
         ahead=tuple(scan.ahead for scan in plan.streams),
         times=times,
         conditions=tuple(sorted(found, key=lambda each: each.kind.value)),
-        alternatives=tuple(tuple(_bounds(each.given)) for each in planned.graph.branches),
+        alternatives=tuple(_alternatives(planned.graph)),
         columns=tuple(_columns(planned, stream) for stream in range(len(times))),
         unjudged=tuple(_unjudged(planned)),
+        counts=counts,
+        asked=plan.asked if counts else (),
+        partners=tuple(_partners(planned)),
+        idle=frozenset(number for number, each in enumerate(plan.streams) if each.idle_after is not None),
     )
+
+
+def _counts(planned: PlannedSelect) -> Iterator[Count]:
+    """Yield the windows of rows; none of a tree of joins, of which they say what are partners."""
+    plan = planned.physical
+    for each in () if planned.bound.tree.joins else plan.counted:
+        codes = (plan.streams[each.stream].codes[key] for key in each.keys)
+        keys = tuple(part for code in codes for part in code.expressions)
+        yield Count(each.stream, each.rows, each.condition, keys)
 
 
 def _need(conjunct: Conjunct) -> Need | None:
@@ -152,8 +220,27 @@ def _need(conjunct: Conjunct) -> Need | None:
             return _test(Kind.CONDITION, streams, conjunct.text)
 
 
+def _end(end: RowEnd, conjunct: Conjunct, planned: PlannedSelect, times: Sequence[str | None]) -> Need:
+    """Return what a row says itself of how near another is; ``conjunct``: the same as a condition."""
+    names = planned.graph.names
+    sides = str(times[end.other]), MICROSECONDS[planned.physical.time_kind].format(end.time)
+    text = f"window ({names[end.owner]}, {names[end.other]}) = {end.shown}"
+    test = conjunct.text if isinstance(conjunct, ColumnComparison) else ""
+    beyond = " - ".join(sides if end.after else reversed(sides))
+    streams = tuple(sorted((end.owner, end.other)))
+    return Need(Kind.WINDOW, streams, text, test, beyond=beyond, other=end.other, after=end.after)
+
+
 def _test(kind: Kind, streams: tuple[int, ...], text: str) -> Need:
     return Need(kind, streams, text, text)
+
+
+def _alternatives(graph: WindowGraph) -> Iterator[tuple[Bound, ...]]:
+    """Yield the alternatives of windows; of a tree of joins those of all joins, each with each."""
+    if math.prod(map(len, graph.joins)) > MAXIMUM_BRANCHES or not graph.joins:
+        yield from (tuple(_bounds(each.given)) for each in graph.branches)
+    else:
+        yield from (tuple(bound for own in each for bound in _bounds(own)) for each in product(*graph.joins))
 
 
 def _bounds(given: Windows) -> Iterator[Bound]:
@@ -185,10 +272,26 @@ def _columns(planned: PlannedSelect, stream: int) -> tuple[str, ...]:
 def _unjudged(planned: PlannedSelect) -> Iterator[str]:
     """Yield what decides of a result besides its needs."""
     plan, tree = planned.physical, planned.bound.tree
-    if plan.counted:
+    if plan.counted and tree.joins:
         yield "windows of rows"
     for each in planned.bound.conjuncts:
         if isinstance(each, Residual) and each.matches:
             yield each.text
-    if tree.joins:
-        yield f"that this is {tree.kind.words}: the answer says whether the rows are partners"
+
+
+def _partners(planned: PlannedSelect) -> Iterator[str]:
+    names = planned.graph.names
+    for each in planned.bound.tree.joins:
+        left, right = (listed([names[stream] for stream in side], "or") for side in each.sides)
+        kept = (left, right) if each.kind is JoinKind.FULL else ((left, right)[each.kind is JoinKind.RIGHT],)
+        match each.kind:
+            case JoinKind.INNER:
+                continue
+            case JoinKind.ANTI:
+                yield f"a row of {left} with a partner in {right} is no result"
+            case JoinKind.SEMI:
+                yield f"a row of {left} with a partner in {right} is a result, once"
+            case JoinKind.ASOF | JoinKind.LEFT_ASOF:
+                yield f"a row of {left} takes of its partners in {right} the one that is nearest in time"
+        if each.kind.alone and each.kind is not JoinKind.ANTI:
+            yield f"a row of {' or of '.join(kept)} without a partner is a result alone"

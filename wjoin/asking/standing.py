@@ -41,6 +41,17 @@ class Standing:
             if ends is not None:
                 yield self._kept(stream, ends)
 
+    def undecided(self, rows: Mapping[int, int]) -> Iterator[str]:
+        """Yield until when a combination waits for what windows of rows count; ``rows`` as in ``told``."""
+        dated = [number for number, each in enumerate(self.plan.streams) if each.dated]
+        if not self.plan.asked or not all(self.plan.asked) or not rows.keys() >= {*dated}:
+            return
+        streams = sorted({each.stream for each in self.plan.counted})
+        last = max(rows.values())
+        until = [self._until(each, last) for each in streams if self._waits(each, last)]
+        if until:
+            yield f"It is not decided until {listed(until)}."
+
     def _kept(self, stream: int, ends: Mapping[int, int | None]) -> str:
         name, undecided = self._name(stream), preserved(self.plan, stream)
         open_ = {each: end for each, end in ends.items() if self._waits(each, end)}

@@ -1,6 +1,7 @@
 """Kafka, as Spark reaches it: its connector, its brokers and its topics, looked at before a query starts."""
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,6 +18,9 @@ SERVERS = "kafka.bootstrap.servers"
 
 PATIENCE_MILLISECONDS = 15_000
 """How long a broker may take to answer; Kafka's own clients try for minutes."""
+
+_STARTS = ("startingoffsets", "startingtimestamp")
+"""With what the options begin that say where a first start reads, in lower case."""
 
 _SHOWN_NAMES = 10
 _CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
@@ -35,10 +39,16 @@ def read_from_the_start(options: Mapping[str, str]) -> dict[str, str]:
     Spark's own choice is what comes after the start, so that a query that works off what is there has nothing
     to do.
     """
-    starts = ("startingoffsets", "startingtimestamp")
-    if any(name.lower().startswith(starts) for name in options):
+    if any(name.lower().startswith(_STARTS) for name in options):
         return dict(options)
     return {**options, "startingOffsets": "earliest"}
+
+
+def whole_topics(options: Mapping[str, str]) -> dict[str, str]:
+    """Return the options with which a table has all records that the topics of a source have now."""
+    return {
+        name: value for name, value in options.items() if not name.lower().startswith((*_STARTS, "ending"))
+    }
 
 
 def missing_package(spark: SparkSession, error: BaseException, *, avro: bool = False) -> WJoinError | None:
@@ -119,6 +129,14 @@ def _refuse_topic(java: Any, client: Any, servers: str, topic: str, names: list[
             f"there is no topic {topic} at {servers}",
             help=suggestion(topic, names) or f"make it before it is read; there are: {known or 'none'}",
         ) from error
+
+
+def reads_topic(options: Mapping[str, str], topic: str) -> bool:
+    """Return whether a source with these options reads a topic."""
+    pattern = own_option(options, "subscribePattern")
+    if pattern is not None:
+        return re.fullmatch(pattern, topic) is not None
+    return topic in _topics(options)
 
 
 def _topics(options: Mapping[str, str]) -> list[str]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, DataType, StructType
 
@@ -15,7 +15,8 @@ from wjoin.grammar.syntax import Identifier
 from wjoin.measured.progress import BROKEN, LOSABLE
 from wjoin.planner.plan.block_columns import quoted
 from wjoin.sources.avro_schema import avro_schema, nullable
-from wjoin.sources.catalog import SinkDeclaration
+from wjoin.sources.catalog import OWN_OPTIONS, SinkDeclaration
+from wjoin.sources.computed import with_computed
 from wjoin.sources.format_options import (
     RECORDS_READ,
     RECORDS_WRITTEN,
@@ -24,7 +25,7 @@ from wjoin.sources.format_options import (
     record_options,
     without,
 )
-from wjoin.sources.kafka import is_kafka, missing_package
+from wjoin.sources.kafka import is_kafka, missing_package, whole_topics
 from wjoin.spark.spark_failures import first_line, located
 
 QUALIFIER = "kafka"
@@ -34,6 +35,9 @@ _RECORD, _IS_BROKEN = "__wjoin_record", "__wjoin_broken"
 _PERMISSIVE, _DROPPING, _FAILING = "PERMISSIVE", "DROPMALFORMED", "FAILFAST"
 _CORRUPT_OPTION, _AVRO_SCHEMA = "columnNameOfCorruptRecord", "avroSchema"
 _PLACE = ("topic", "partition", "offset")
+RECORD_PLACE = tuple(f"__wjoin_{name}" for name in _PLACE)
+"""The columns of a table of records with the place of each."""
+
 _SHOWN_CHARACTERS = 200
 _WRITTEN_TIMES = {
     # Spark's own default leaves off what is less than a millisecond.
@@ -117,6 +121,18 @@ def read_records(
         # The records have the types of that schema.
         shown = {each.name: shown[each.name].cast(each.dataType) for each in columns}
     return _exposed(rows, source.columns, [column.alias(name) for name, column in shown.items()], columns)
+
+
+def topics_as_table(spark: SparkSession, statement: CreateStream) -> DataFrame:
+    """Return all rows that the topics of a stream have now, with RECORD_PLACE. Raises what Spark raises."""
+    source, own = reading_options(statement, without(dict(statement.options), *OWN_OPTIONS))
+    read = spark.read.format(statement.provider.name).options(**whole_topics(source)).load()
+    placed = read.withColumns(dict(zip(RECORD_PLACE, map(F.col, _PLACE), strict=True)))
+    if statement.record_format is None:
+        return with_computed(placed, statement)
+    records = read_records(placed, statement, own, "")
+    hidden = [name for name in records.hidden if name not in RECORD_PLACE]
+    return with_computed(records.frame, statement, hidden)
 
 
 def _fields(statement: CreateStream) -> StructType:

@@ -1,5 +1,6 @@
 """Statistics of streams in a session: given, analyzed, measured; and the statements about them."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -71,7 +72,20 @@ def analyze_stream(asked: Asked, statement: AnalyzeStream) -> DataFrame:
     found = _found(profile, _kind(stream, fields), whole=statement.sample is None)
     asked.catalog.learn(stream.name, Origin.ANALYZED, found)
     unordered = frame.isStreaming and profile.span is not None and profile.disorder is None
-    return _known(asked, stream.name, unknown=("disorder",) if unordered else ())
+    return _known(
+        asked, stream.name, ("disorder",) if unordered else (), _proposed(stream, time, profile.disorder)
+    )
+
+
+def _proposed(stream: StreamDeclaration, time: str | None, disorder: float | None) -> int | None:
+    """Return a delay, of two digits, by which no row is late; None where the declared one is enough."""
+    declared = stream.delays.get((time or "").lower())
+    own = (declared.value or 0) if declared is not None and declared.declared else 0
+    if disorder is None or disorder <= own:
+        return None
+    whole = math.ceil(disorder)
+    step: int = 10 ** max(0, len(str(whole)) - 2)
+    return -(-whole // step) * step
 
 
 def _by(stream: StreamDeclaration, statement: AnalyzeStream, fields: dict[str, str]) -> str | None:
@@ -90,10 +104,12 @@ def _kind(stream: StreamDeclaration, fields: dict[str, str]) -> TimeKind:
     return kind_of(event_time(stream, fields)[0], fields)
 
 
-def _known(context: Context, stream: str, unknown: Sequence[str] = ()) -> DataFrame:
+def _known(
+    context: Context, stream: str, unknown: Sequence[str] = (), proposed: int | None = None
+) -> DataFrame:
     """Return what is known of a stream: statistic, value, unit and source.
 
-    Those that were looked for and are ``unknown`` have no value.
+    Those that were looked for and are ``unknown`` have no value. ``proposed``: a delay, None for none.
     """
     known, declared, kind = context.catalog.known(stream), context.catalog.stream(stream), TimeKind.TIMESTAMP
     if declared is not None:
@@ -103,6 +119,10 @@ def _known(context: Context, stream: str, unknown: Sequence[str] = ()) -> DataFr
         scale = units_per_second(kind) if name == "disorder" else 1
         rows.append((name, each.value / scale, statistic_unit(name, kind), each.origin.value))
     rows += [(name, None, statistic_unit(name, kind), "unknown") for name in unknown if name not in known]
+    if proposed is not None:
+        rows.append(
+            ("delay", proposed / units_per_second(kind), statistic_unit("disorder", kind), "proposed")
+        )
     schema = "statistic STRING, value DOUBLE, unit STRING, source STRING"
     return context.engine.rows(sorted(rows), schema)
 

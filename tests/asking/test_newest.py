@@ -1,0 +1,120 @@
+"""EXPLAIN MATCH over the newest windows and joins: the statement itself is the oracle of what is a result."""
+
+import random
+from collections.abc import Callable
+
+import pytest
+
+import wjoin
+from tests.asking.test_match import told
+from tests.tiers import tiers
+
+Row = dict[str, int | None]
+Pair = Callable[[Row, Row, list[Row]], str | None]
+"""What is told of a row of A and one of B that are no result, None where they are; with all rows of A."""
+
+
+def at_most(first: Row, second: Row, _: list[Row]) -> str | None:
+    apart, life = int(second["n"] or 0) - int(first["n"] or 0), first["v"]
+    if life is None:
+        return "A.v; that is NULL, so that nothing is inside"
+    if apart < 0:
+        return f"B is {-apart} earlier than A: {-apart} too early"
+    if apart > 10:
+        return f"B is {apart} later than A: {apart - 10} too late"
+    return f"window (A, B) = A.v; B is {apart - life} too late" if apart > life else None
+
+
+def alternatives(first: Row, second: Row, _: list[Row]) -> str | None:
+    apart = int(second["n"] or 0) - int(first["n"] or 0)
+    beyond = {"too late": max(0, apart - 3), "too early": max(0, 1 - apart)}
+    other = {"too late": max(0, apart + 6), "too early": max(0, -8 - apart)}
+    by, much = min((sum(each.values()), max(each, key=lambda way: each[way])) for each in (beyond, other))
+    return f": {by} {much} (the nearest of 2 alternatives)" if by else None
+
+
+def rows_per_key(first: Row, second: Row, every: list[Row]) -> str | None:
+    begin, end = int(first["n"] or 0), max(int(first["n"] or 0), int(second["n"] or 0))
+    later = [each for each in every if begin < int(each["n"] or 0) <= end and each["k"] == first["k"]]
+    if abs(int(second["n"] or 0) - begin) > 9:
+        return "window (A, B): 9 in both directions; B is "
+    if len(later) < 2:
+        return None
+    count = f"{len(later)} rows of A came later, {len(later) - 1} too many"
+    return f"window A: 2 rows per key; {count}, up to the last of these rows"
+
+
+def since(first: Row, second: Row, every: list[Row]) -> str | None:
+    begin, end = int(first["n"] or 0), max(int(first["n"] or 0), int(second["n"] or 0))
+    later = sum(begin < int(each["n"] or 0) <= end and each["v"] == 1 for each in every)
+    if abs(int(second["n"] or 0) - begin) > 9:
+        return "window (A, B): 9 in both directions; B is "
+    times = "1 time" if later == 1 else f"{later} times"
+    return f"window A since (A.v = 1); it began anew {times} after this row of A" if later else None
+
+
+WINDOWS: dict[str, tuple[str, Pair]] = {
+    "at most": ("DWINDOW (A, B) = A.v AT MOST 10", at_most),
+    "or": ("WINDOW (A, B) BETWEEN 1 AND 3 OR WINDOW (A, B) BETWEEN -8 AND -6", alternatives),
+    "rows per key": ("WINDOW (A, B) = 9 AND WINDOW A = 2 ROWS PER KEY", rows_per_key),
+    "since": ("WINDOW (A, B) = 9 AND WINDOW A SINCE (A.v = 1)", since),
+}
+
+
+def declare(session: wjoin.Session, name: str, rows: list[Row]) -> None:
+    session.createDataFrame(rows, "id LONG, n LONG, k LONG, v LONG").createOrReplaceTempView(name)
+
+
+def drawn_rows(drawn: random.Random) -> list[Row]:
+    lives = (None, *range(14))
+    return [
+        {"id": number, "n": drawn.randrange(40), "k": drawn.randrange(2), "v": drawn.choice(lives)}
+        for number in range(40)
+    ]
+
+
+@pytest.mark.parametrize("asked", tiers([2, 8, 50], long=[8], thorough=[50]))
+@pytest.mark.parametrize("name", WINDOWS)
+def test_what_windows_say_of_a_pair(session: wjoin.Session, name: str, asked: int) -> None:
+    drawn, (window, pair) = random.Random(f"{name} {asked}"), WINDOWS[name]
+    first, second = drawn_rows(drawn), drawn_rows(drawn)
+    declare(session, "newest_a", first)
+    declare(session, "newest_b", second)
+    # Of integral event times a table says which they are.
+    select = f"""SELECT A.id AS a, B.id AS b FROM newest_a WATERMARK n DELAY OF 0 AS A,
+        newest_b WATERMARK n DELAY OF 0 AS B {window} WHERE A.k = B.k"""
+    results = {(row.a, row.b) for row in session.sql(select).collect()}
+    pairs = [(one, other) for one in first for other in second if one["k"] == other["k"]]
+    assert results == {(one["id"], other["id"]) for one, other in pairs if pair(one, other, first) is None}
+    near = [each for each in pairs if abs(int(each[1]["n"] or 0) - int(each[0]["n"] or 0)) < 14]
+    for one, other in drawn.sample(near, asked):
+        cause = pair(one, other, first)
+        found = told(session, f"EXPLAIN MATCH A(id = {one['id']}), B(id = {other['id']}) {select}")
+        assert found.startswith("These rows are no result:" if cause else "These rows are a result:"), found
+        assert (cause or "Satisfied: ") in found
+
+
+JOINS = {
+    "LEFT": "A row of A without a partner is a result alone.",
+    "FULL": "A row of A or of B without a partner is a result alone.",
+    "LEFT SEMI": "A row of A with a partner in B is a result, once.",
+    "LEFT ANTI": "A row of A with a partner in B is no result.",
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", JOINS)
+def test_partners_of_outer_joins(session: wjoin.Session, kind: str) -> None:
+    drawn = random.Random(kind)
+    first, second = drawn_rows(drawn), drawn_rows(drawn)
+    declare(session, "newest_a", first)
+    declare(session, "newest_b", second)
+    select = f"""SELECT A.id FROM newest_a WATERMARK n DELAY OF 0 AS A {kind} JOIN
+        newest_b WATERMARK n DELAY OF 0 AS B ON A.k = B.k AND B.v > 3 WINDOW (A, B) BETWEEN 0 AND 5
+        OR WINDOW (A, B) BETWEEN -9 AND -7"""
+    for one, other in drawn.sample([(one, other) for one in first for other in second], 6):
+        apart = int(other["n"] or 0) - int(one["n"] or 0)
+        partners = one["k"] == other["k"] and (other["v"] or 0) > 3 and (0 <= apart <= 5 or -9 <= apart <= -7)
+        found = told(session, f"EXPLAIN MATCH A(id = {one['id']}), B(id = {other['id']}) {select}")
+        assert found.startswith(f"These rows are {'' if partners else 'no '}partners:"), (one, other, found)
+        assert JOINS[kind] in found
