@@ -307,7 +307,8 @@ def explain(slip: SyntaxSlip, start: str) -> WJoinError:
         remedy = "put the window clause after the last relation of FROM"
         return WJoinError(code, "a join follows the window clause", span=span, help=remedy)
     if start == "declaration" and text.upper() == "WITH":
-        remedy = "write USING kafka OPTIONS (kafka.bootstrap.servers 'host:9092', subscribe 'topic') FORMAT JSON"
+        options = "kafka.bootstrap.servers 'host:9092', subscribe 'topic'"
+        remedy = f"write USING kafka OPTIONS ({options}) FORMAT JSON"
         return WJoinError(code, "options follow USING, not WITH", span=span, help=remedy)
     known = _known(start).get((slip.state, leaf.type))
     if known is not None:

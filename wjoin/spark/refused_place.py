@@ -55,9 +55,9 @@ def flinks_word(error: BaseException, span: Span, text: str) -> tuple[Span, str]
     """Return the place of a word of Flink's that Spark does not know, and what to write in its place."""
     if not isinstance(error, PySparkException):
         return None
-    said = error.getMessageParameters() or {}
-    column = said.get("objectName", "") if (error.getCondition() or "").startswith("UNRESOLVED_COLUMN") else ""
-    routine = said.get("routineName", "") if error.getCondition() == "UNRESOLVED_ROUTINE" else ""
+    said, condition = error.getMessageParameters() or {}, error.getCondition() or ""
+    column = said.get("objectName", "") if condition.startswith("UNRESOLVED_COLUMN") else ""
+    routine = said.get("routineName", "") if condition == "UNRESOLVED_ROUTINE" else ""
     missing = (routine or column).replace("`", "").rpartition(".")[2].upper()
     if missing not in _FLINKS or (column and missing != "PROCTIME"):
         return None
