@@ -28,9 +28,9 @@ def declared(folder: Path, *, one_by_one: bool) -> str:
     return _declared(f"USING csv OPTIONS (path '{folder}/{{}}', header 'false'{limit})")
 
 
-def declared_topics(servers: str, prefix: str = "nexmark-") -> str:
-    """Return what declares the streams that the generator has written to topics."""
-    options = f"kafka.bootstrap.servers '{servers}', subscribe '{prefix}{{}}'"
+def declared_topics(servers: str, prefix: str = "nexmark-", more: str = "") -> str:
+    """Return what declares the streams that the generator has written to topics; ``more``: options."""
+    options = f"kafka.bootstrap.servers '{servers}', subscribe '{prefix}{{}}'{more}"
     return _declared(f"USING kafka OPTIONS ({options}) FORMAT JSON")
 
 

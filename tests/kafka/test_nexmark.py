@@ -36,7 +36,9 @@ def test_queries_over_topics(session: wjoin.Session, topics: Topics, tmp_path: P
     for file in range(LOAD.files):
         write(LOAD, tmp_path / "data", file)
     asked, results = query(name), tmp_path / "results"
-    session.run_script(declared_topics(topics.servers, prefix))
+    # Much longer than Kafka's own, for a busy machine.
+    patient = ", kafka.default.api.timeout.ms '600000'"
+    session.run_script(declared_topics(topics.servers, prefix, patient))
     session.sql(f"CREATE SINK out USING parquet OPTIONS (path '{results}')")
     insert = f"INSERT INTO out {asked.wjoin}"
     session.run_script(insert, complete=True, checkpoint=str(tmp_path / "checkpoint"))
