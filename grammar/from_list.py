@@ -107,7 +107,7 @@ def _joined(code: Code, start: int, end: int) -> tuple[list[_Step], int]:
             match, place = _match(code, place, end, code.tokens[after - 2].span)
         window: WindowCondition | None = None
         if within_at(code, place) and place < end:
-            window, place = _within(code, place, [*steps, *right], kind)
+            window, place = _within(code, place, end, [*steps, *right], kind)
         using: UsingColumns | None = None
         conditions: tuple[tuple[int, int], ...] = ()
         if natural is not None:
@@ -229,7 +229,9 @@ def within_at(code: Code, place: int) -> bool:
     return code.word(length) == "INTERVAL" or code.kind(length) in (Kind.NUMBER, Kind.STRING, Kind.PARAMETER)
 
 
-def _within(code: Code, place: int, sides: Sequence[_Step], kind: JoinKind) -> tuple[WindowCondition, int]:
+def _within(
+    code: Code, place: int, end: int, sides: Sequence[_Step], kind: JoinKind
+) -> tuple[WindowCondition, int]:
     """Return the window that the WITHIN at a place gives the join of two relations, and its end.
 
     That of a third one goes by the later time of the first two.
@@ -250,7 +252,8 @@ def _within(code: Code, place: int, sides: Sequence[_Step], kind: JoinKind) -> t
         shown = [each.name for each in names]
         message = f"a WITHIN is at a join of {', '.join(shown)}: it would go by the latest of several times"
         width = code.span(place + 1, stop).of(code.text)
-        line = f"WINDOW ({shown[-2]}, {shown[-1]}) = {'5 MINUTES' if pair else width}"
+        partner = _partner(code, stop, end, shown)
+        line = f"WINDOW ({partner}, {shown[-1]}) = {'5 MINUTES' if pair else width}"
         remedy = f"leave it out and write a window clause after FROM, for example {line}"
         raise WJoinError("WJ107", message, span=span, help=remedy)
     if code.word(stop) == "GRACE":
@@ -263,6 +266,13 @@ def _within(code: Code, place: int, sides: Sequence[_Step], kind: JoinKind) -> t
         return of_three, stop
     first, second = names
     return WindowBetween(first, second, low, high, span=span), stop
+
+
+def _partner(code: Code, place: int, end: int, names: Sequence[str]) -> str:
+    """Return which relation before the last one a condition of its join names, the one before it if none."""
+    said = range(place, _condition_end(code, place, end))
+    named = {code.mark(each).strip("`").lower() for each in said if code.mark(each + 1) == "."}
+    return next((name for name in reversed(names[:-1]) if name.lower() in named), names[-2])
 
 
 def _after_two(

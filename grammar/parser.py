@@ -146,6 +146,7 @@ def _statement(code: Code) -> statement_kinds.Statement:
     words = [token.word for token in code.tokens[:12]]
     if _is_declaration(code, words):
         return _declaration(code)
+    _refuse_flinks_table(code, words)
     if words[0] == "EXPLAIN":
         return _explain(code)
     if words[:2] == ["EXECUTE", "IMMEDIATE"] and len(code.tokens) > 2:
@@ -261,6 +262,18 @@ def _is_declaration(code: Code, words: list[str]) -> bool:
         case ["SHOW", "CREATE", "STREAM" | "SINK", *_] | ["ANALYZE", "STREAM", *_]:
             return True
     return words[:2] in (["ALTER", "STREAM"], ["ALTER", "SINK"])
+
+
+def _refuse_flinks_table(code: Code, words: list[str]) -> None:
+    """Raise WJ106 for a CREATE TABLE that has Flink's WATERMARK FOR."""
+    if words[0] != "CREATE" or "TABLE" not in words[1:3]:
+        return
+    table = words.index("TABLE")
+    for place in range(table + 1, len(code.tokens) - 1):
+        if code.word(place) == "WATERMARK" and code.word(place + 1) == "FOR":
+            span = code.span(0, table + 1)
+            remedy = "write CREATE STREAM, and USING … OPTIONS (…) for WITH (…)"
+            raise WJoinError("WJ106", "a table has no watermark", span=span, help=remedy)
 
 
 def _declaration(code: Code) -> statement_kinds.Statement:

@@ -211,6 +211,7 @@ def read_block(
     Raises WJ1xx and WJ210 for what cannot be read.
     """
     _refuse_emit(code, parts)
+    _refuse_arrow(code, parts)
     _refuse_second(code, parts)
     _refuse_late_lateral(code, parts)
     clause, clause_end = parts.clauses[0] if parts.clauses else (parts.sources_end, parts.sources_end)
@@ -252,14 +253,29 @@ def read_block(
 
 def _refuse_emit(code: Code, parts: Parts) -> None:
     """Raise WJ210 for the EMIT CHANGES of other streaming dialects."""
-    for place in code.level(parts.sources_end, parts.end):
-        if code.word(place) == "EMIT" and code.word(place + 1) in ("CHANGES", "FINAL"):
+    for place in code.level(parts.from_ + 1, parts.end):
+        emits = code.word(place) == "EMIT" and code.word(place + 1) in ("CHANGES", "FINAL")
+        if emits and code.ends_operand(place - 1):
             raise WJoinError(
                 "WJ210",
                 f"EMIT {code.word(place + 1)} is not needed",
                 span=code.span(place, place + 2),
                 help="leave it out: each result is returned once, in the micro-batch of its last row",
             )
+
+
+def _refuse_arrow(code: Code, parts: Parts) -> None:
+    """Raise WJ210 for ksqlDB's ``A.name->field``; what a lambda has before its arrow has no dot."""
+    for place in range(parts.select, parts.end):
+        if code.mark(place) == "->" and code.mark(place - 2) == ".":
+            start, end = place - 1, place + 2
+            while code.mark(start - 1) == ".":
+                start -= 2
+            while code.mark(end) in ("->", "."):
+                end += 2
+            span = code.span(start, end)
+            remedy = f"write {span.of(code.text).replace('->', '.')}"
+            raise WJoinError("WJ210", "a field of a struct follows a dot", span=span, help=remedy)
 
 
 def _refuse_second(code: Code, parts: Parts) -> None:

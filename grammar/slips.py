@@ -123,7 +123,7 @@ the address of a site is missing
   write AT SITE 'grpc://host:port', or AT SITES ('…', '…')
   CREATE STREAM s AT {|'grpc://host:1'|SITE|SITE s|SITE (|SITES|SITES 'a'|SITES (}
 a stream or sink cannot be made from a query
-  write CREATE VIEW name AS SELECT …
+  write CREATE VIEW name AS SELECT …, or CREATE SINK name USING … and INSERT INTO name SELECT …
   CREATE {STREAM s|STREAM s (a INT)|STREAM s (a INT, b INT)|SINK s} AS
 a name with several parts
   the names of streams and sinks have one part
@@ -306,6 +306,10 @@ def explain(slip: SyntaxSlip, start: str) -> WJoinError:
     if start == "clause" and text.upper() in ("JOIN", "INNER", "CROSS", "LEFT", "RIGHT", "FULL"):
         remedy = "put the window clause after the last relation of FROM"
         return WJoinError(code, "a join follows the window clause", span=span, help=remedy)
+    if start == "declaration" and text.upper() == "WITH":
+        options = "kafka.bootstrap.servers 'host:9092', subscribe 'topic'"
+        remedy = f"write USING kafka OPTIONS ({options}) FORMAT JSON"
+        return WJoinError(code, "options follow USING, not WITH", span=span, help=remedy)
     known = _known(start).get((slip.state, leaf.type))
     if known is not None:
         return WJoinError(code, known.message, span=span, help=known.help)

@@ -1,6 +1,7 @@
 """The three streams of NEXMark: persons, auctions and bids, 1 : 3 : 46, the same for the same seed.
 
     python benchmarks/nexmark/generator.py FOLDER [--rate N] [--events N] [--files N] [--paced]
+    python benchmarks/nexmark/generator.py --kafka SERVERS [--prefix nexmark-] [--rate N] ... [--paced]
 
 The model is that of the published benchmark (Tucker, Tufte, Papadimos, Maier: NEXMark, 2008, and the
 generators of Beam's and Flink's editions): three of four auctions are a hot seller's, half of the bids are
@@ -8,14 +9,20 @@ for a hot auction, the others for one of the last hundred or one that is still t
 over six powers of ten, and an auction is open while about a hundred others begin. Their texts are a column
 of as many bytes here. Files are CSV without a first line of names, which Spark and Flink both read; times
 are whole milliseconds. ``came`` is when a file appeared, 0 where all are there at the beginning.
+
+With ``--kafka`` the rows of a file are records of the topics nexmark-person, nexmark-auction and nexmark-bid
+instead: an object of JSON each, by the person or auction that it is of.
 """
 
 import argparse
+import json
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -131,32 +138,89 @@ def write(load: Load, folder: Path, file: int, came: int = 0) -> None:
         hidden.rename(path)
 
 
-def feed(load: Load, folder: Path, ended: threading.Event) -> None:
-    """Have a file of each stream appear whenever its events are due, the first one at once."""
+KEYS = {"person": "id", "auction": "id", "bid": "auction"}
+"""The column of a stream by which its records go to partitions."""
+
+
+def records(load: Load, file: int, came: int = 0) -> Iterator[tuple[str, bytes, bytes]]:
+    """Yield the stream, key and value of the rows of a file of each stream: objects of JSON."""
+    for stream, table in tables(load, file, came).items():
+        for row in table.to_pylist():
+            yield stream, str(row[KEYS[stream]]).encode(), json.dumps(row, separators=(",", ":")).encode()
+
+
+def send(load: Load, producer: Any, prefix: str, file: int, came: int = 0) -> None:
+    """Write the rows of a file of each stream to topics, and return when the broker has them.
+
+    ``producer`` is one of confluent-kafka. Raises SystemExit with what the client says of a record that did
+    not arrive.
+    """
+    lost: list[str] = []
+
+    def delivered(error: object, _: object) -> None:
+        if error is not None:
+            lost.append(str(error))
+
+    for stream, key, value in records(load, file, came):
+        while True:
+            try:
+                producer.produce(f"{prefix}{stream}", value, key, on_delivery=delivered)
+                break
+            except BufferError:  # as many wait as the client holds
+                producer.poll(0.1)
+        producer.poll(0)
+    producer.flush()
+    if lost:
+        raise SystemExit(f"{len(lost)} records did not arrive: {lost[0]}")
+
+
+def producer_for(servers: str) -> Any:
+    """Return a producer for a cluster. Raises SystemExit where its package is missing."""
+    try:
+        from confluent_kafka import Producer
+    except ImportError:
+        raise SystemExit("--kafka needs a package: pip install 'wjoin[kafka]'") from None
+    return Producer({"bootstrap.servers": servers, "linger.ms": 50, "message.timeout.ms": 120_000})
+
+
+def feed(load: Load, put: Callable[[int, int], None], ended: threading.Event) -> None:
+    """Have a file of each stream appear whenever its events are due, the first one at once.
+
+    ``put`` takes the number of the file, and the time in milliseconds.
+    """
     began = time.time()
     for file in range(load.files):
         if ended.wait(max(0.0, began + file * load.events / load.rate - time.time())):
             return
-        write(load, folder, file, came=int(time.time() * 1000))
+        put(file, int(time.time() * 1000))
 
 
 def main() -> None:
-    """Write the files, all at once or as their events are due."""
+    """Write the files or records, all at once or as their events are due."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folder", type=Path, nargs="?")
+    parser.add_argument("--kafka", metavar="SERVERS", help="write to topics of this cluster")
+    parser.add_argument("--prefix", default="nexmark-", help="what the names of the topics begin with")
     parser.add_argument("--paced", action="store_true", help="each file when its events are due")
     for name, default in asdict(Load()).items():
         parser.add_argument(f"--{name}", type=int, default=default)
     given = vars(parser.parse_args())
-    folder, paced = given.pop("folder"), given.pop("paced")
+    folder, servers, prefix, paced = (given.pop(name) for name in ("folder", "kafka", "prefix", "paced"))
+    if (folder is None) == (servers is None):
+        parser.error("name a folder, or --kafka SERVERS")
     load = Load(**given)
+    put = (
+        partial(write, load, folder)
+        if servers is None
+        else partial(send, load, producer_for(servers), prefix)
+    )
     if paced:
-        feed(load, folder, threading.Event())
+        feed(load, put, threading.Event())
         return
     for file in range(load.files):
-        write(load, folder, file)
+        put(file, 0)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +124,7 @@ def rounded(row: Sequence[Any]) -> tuple[Any, ...]:
 def appearing(load: Load, folder: Path) -> Iterator[None]:
     """Have a file of each stream appear whenever its events are due, from ``with`` to its end."""
     ended = threading.Event()
-    thread = threading.Thread(target=feed, args=(load, folder, ended), daemon=True)
+    thread = threading.Thread(target=feed, args=(load, partial(write, load, folder), ended), daemon=True)
     thread.start()
     while not (folder / "bid").exists():
         time.sleep(0.01)

@@ -25,10 +25,21 @@ DELAY = 4
 def declared(folder: Path, *, one_by_one: bool) -> str:
     """Return what declares the streams below a folder for wjoin; ``one_by_one``: a file a micro-batch."""
     limit = ", maxFilesPerTrigger '1'" if one_by_one else ""
+    return _declared(f"USING csv OPTIONS (path '{folder}/{{}}', header 'false'{limit})")
+
+
+def declared_topics(servers: str, prefix: str = "nexmark-", more: str = "") -> str:
+    """Return what declares the streams that the generator has written to topics; ``more``: options."""
+    options = f"kafka.bootstrap.servers '{servers}', subscribe '{prefix}{{}}'{more}"
+    return _declared(f"USING kafka OPTIONS ({options}) FORMAT JSON")
+
+
+def _declared(source: str) -> str:
+    """Return what declares the streams, given where they are, with ``{}`` for the name of one."""
     expires = {"auction": ", expires AS timestamp_millis(ends)"}
     return "".join(
         f"""CREATE STREAM {stream} ({columns}, ts AS timestamp_millis(millis){expires.get(stream, "")})
-            USING csv OPTIONS (path '{folder}/{stream}', header 'false'{limit})
+            {source.format(stream)}
             WATERMARK ts DELAY OF INTERVAL {DELAY} SECONDS;"""
         for stream, columns in COLUMNS.items()
     )

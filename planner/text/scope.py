@@ -359,6 +359,9 @@ def first_of(columns: Sequence[StreamColumn], sources: Sequence[ScopeItem]) -> s
 def _no_column(source: ScopeItem, wanted: Identifier) -> WJoinError:
     names = [column.name for column in source.relation.columns]
     help = suggestion(wanted.name, names) or f"the columns of {source.name} are {_shortened(names)}"
+    if wanted.name.upper() == "ROWTIME" and source.relation.event_time is not None:
+        time = source.relation.event_time
+        help = f"the event time of {source.name} is {time}, that of a result MATCH_TIME()"
     message = f"the stream {source.name} has no column {wanted.name}"
     return WJoinError("WJ202", message, span=wanted.span, help=help)
 

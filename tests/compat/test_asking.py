@@ -22,7 +22,7 @@ ANSWERS = [
     "window (A, B): 4 s in both directions; B is 8 s later than A: 4 s too late.",
     "These rows are a result:",
     "52 combinations inside window (A, B): 4 s in both directions",
-    "sa: 20 rows with ts, in the order in which they come",
+    "sa: 20 rows with ts, in order of arrival",
 ]
 
 

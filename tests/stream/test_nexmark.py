@@ -1,12 +1,13 @@
 """The queries of benchmarks/nexmark give the rows that DuckDB has, with the group or rank on top."""
 
 import filecmp
+import json
 from pathlib import Path
 
 import pytest
 
 import wjoin
-from benchmarks.nexmark.generator import Load, tables, write
+from benchmarks.nexmark.generator import KEYS, Load, records, tables, write
 from benchmarks.nexmark.nexmark import check, oracle
 from benchmarks.nexmark.queries import COLUMNS, QUERIES, Query, declared
 from tests.tiers import tiers
@@ -43,3 +44,14 @@ def test_the_same_seed_makes_the_same_rows_in_the_published_proportions(folder: 
     assert {*made["auction"]["id"].to_pylist()} == set(range(1000, 1120))
     lives = made["auction"]["ends"].to_numpy() - made["auction"]["millis"].to_numpy()
     assert lives.min() > 0 and lives.max() <= 2 * 1667
+
+
+def test_records_are_the_rows_of_the_files() -> None:
+    made = tables(LOAD, 1, came=7)
+    sent = [(stream, key, json.loads(value)) for stream, key, value in records(LOAD, 1, came=7)]
+    for stream, table in made.items():
+        rows = table.to_pylist()
+        assert [(stream, str(row[KEYS[stream]]).encode(), row) for row in rows] == [
+            each for each in sent if each[0] == stream
+        ]
+    assert len(sent) == LOAD.events

@@ -6,9 +6,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.spans import Span
 from wjoin.grammar.statement_kinds import ComputedColumn, CreateStream
 from wjoin.grammar.tokens import names_in
 from wjoin.planner.plan.block_columns import quoted
+from wjoin.spark.refused_place import flinks_word
 from wjoin.spark.spark_failures import UNREAD, first_line
 
 
@@ -49,6 +51,9 @@ def _computed(frame: DataFrame, column: ComputedColumn, statement: CreateStream)
             if read
             else None
         )
+        flinks = flinks_word(error, Span(0, len(column.expression)), column.expression)
+        if flinks is not None:
+            help = flinks[1]
         raise WJoinError("WJ216", message, span=column.expression_span, help=help) from error
     return computed
 

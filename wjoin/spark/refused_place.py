@@ -19,6 +19,17 @@ _OF_LITERALS = (
     *("INVALID_NUMERIC_LITERAL_RANGE", "INVALID_TYPED_LITERAL"),
 )
 _DECIMAL_DIGITS = 38
+_FLINKS = {
+    "TUMBLE": "window(time, '4 SECONDS')",
+    "TUMBLE_START": "window(time, '4 SECONDS').start",
+    "TUMBLE_END": "window(time, '4 SECONDS').end",
+    "HOP": "window(time, '10 SECONDS', '4 SECONDS'), the width before the step",
+    "HOP_START": "window(time, '10 SECONDS', '4 SECONDS').start",
+    "HOP_END": "window(time, '10 SECONDS', '4 SECONDS').end",
+    "SESSION": "session_window(time, '4 SECONDS')",
+    "PROCTIME": "current_timestamp(), as a column of CREATE STREAM: proctime AS current_timestamp()",
+}
+"""What Spark has in the place of Flink's functions, and of its column of the time that it is now."""
 
 
 def refused_place(error: PySparkException, span: Span, text: str) -> tuple[Span, str | None]:
@@ -30,12 +41,29 @@ def refused_place(error: PySparkException, span: Span, text: str) -> tuple[Span,
         return literal, "write a value that its type holds"
     if isinstance(error, ParseException):
         return _unparsed(str(error), span, text)
+    if (meant := flinks_word(error, span, text)) is not None:
+        return meant
     if isinstance(error, AnalysisException):
         for start, fragment in _fragments(error):
             place = Span(span.start + start, span.start + start + len(fragment))
             if fragment and place.of(text) == fragment:
                 return place, None
     return span, None
+
+
+def flinks_word(error: BaseException, span: Span, text: str) -> tuple[Span, str] | None:
+    """Return the place of a word of Flink's that Spark does not know, and what to write in its place."""
+    if not isinstance(error, PySparkException):
+        return None
+    said, condition = error.getMessageParameters() or {}, error.getCondition() or ""
+    column = said.get("objectName", "") if condition.startswith("UNRESOLVED_COLUMN") else ""
+    routine = said.get("routineName", "") if condition == "UNRESOLVED_ROUTINE" else ""
+    missing = (routine or column).replace("`", "").rpartition(".")[2].upper()
+    if missing not in _FLINKS or (column and missing != "PROCTIME"):
+        return None
+    named = (token.span for token in scan_piece(text, span) if token.word == missing)
+    place = next(named, None)
+    return None if place is None else (place, f"write {_FLINKS[missing]}")
 
 
 def is_of_literal(error: BaseException) -> bool:

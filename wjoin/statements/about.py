@@ -10,13 +10,15 @@ from wjoin.context import Context
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.nesting import Code, pair
 from wjoin.grammar.parser import begins_script
+from wjoin.grammar.spans import Span
 from wjoin.grammar.syntax import Identifier
 from wjoin.grammar.tokens import scan, unquoted
 from wjoin.planner.bind.lineage import session_name
 from wjoin.planner.plan.block_columns import quoted
 from wjoin.sources.catalog import Catalog, SinkDeclaration
 from wjoin.sources.format_options import own_option
-from wjoin.spark.spark_failures import is_endless, never_ends
+from wjoin.spark.refused_place import flinks_word
+from wjoin.spark.spark_failures import first_line, is_endless, never_ends
 
 _READ_ONLY = "its rows come from its source alone: write there, or INSERT INTO a sink"
 _OF_STREAM = {
@@ -173,6 +175,11 @@ def said_of_declared(catalog: Catalog, text: str, error: BaseException) -> WJoin
     # Spark fails in a script that reads a stream before it has said why.
     if is_endless(error) or (streams and isinstance(error, Py4JError) and begins_script(tokens, 0)):
         return never_ends("the statement", streams[0].span if streams else None, text)
+    flinks = flinks_word(error, Span(0, len(text)), text) if streams else None
+    if flinks is not None:
+        place, remedy = flinks
+        message = f"Spark refused the statement: {first_line(error)}"
+        return WJoinError("WJ607", message, span=place, text=text, help=remedy)
     if not isinstance(error, AnalysisException) or error.getCondition() != "TABLE_OR_VIEW_NOT_FOUND":
         return None
     missing = (error.getMessageParameters() or {}).get("relationName", "").replace("`", "").lower()

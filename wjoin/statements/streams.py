@@ -85,6 +85,8 @@ def create_stream(asked: Asked, statement: CreateStream) -> None:
         message = f"the stream {name} cannot be opened: {first_line(error)}"
         unknown = statement.columns is None and "chema must be specified" in message
         remedy = f"give its columns: CREATE STREAM {name} (column TYPE, …) USING …" if unknown else None
+        if "INVALID_TIMESTAMP_PRECISION" in message:
+            remedy = "write TIMESTAMP, or TIMESTAMP_NTZ for times without a zone: both have microseconds"
         if "SCHEMA_DURING_READ" in message:
             remedy = f"leave the columns out, because the table has its own: CREATE STREAM {name} USING …"
         path = own_option(dict(statement.options), "path")
