@@ -30,7 +30,10 @@ def drawn(given: argparse.Namespace) -> list[tuple[Rows, Rows]]:
     weights = 1 / np.arange(1, given.keys + 1) ** given.skew
     weights /= weights.sum()
     orders = np.array(
-        [np.random.default_rng(1000 + node).permutation(given.keys) for node in range(given.nodes)]
+        [
+            np.random.default_rng(1000 * (given.seed + 1) + node).permutation(given.keys)
+            for node in range(given.nodes)
+        ]
     )
 
     def batch(number: int, place: int) -> Rows:

@@ -187,7 +187,7 @@ def measured(load: Load, folder: Path) -> Measured:
         simple = sum(link.passed.since(at).size for link, at in zip(links, before, strict=True))
     all_pairs, found = pairs(sent, span), pairs(came, span)
     missed = choosers[0].missed
-    error = missed.missing.error(found) if missed else (0.0, 0.0, 0.0)
+    error = missed.missing.error(missed.found) if missed else (0.0, 0.0, 0.0)
     rows = sum(len(each[0]) for own in came for each in own) / load.all_rows
     least = least_rows(sent, span, load.error)
     true = 1 - found / all_pairs

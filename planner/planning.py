@@ -116,7 +116,7 @@ def plan_select(request: Request) -> PlannedSelect:
             for each in planning.plans():
                 if not any(each is other for other in before):
                     validate(each)
-        return _planned(planning)
+        return _planned(request, planning)
     except WJoinError as error:
         if error.text is not None:
             raise
@@ -217,9 +217,9 @@ def _bound(request: Request) -> Planning:
     return planning
 
 
-def _planned(planning: Planning) -> PlannedSelect:
-    """Return what the steps have found out."""
-    request, bound, graph = planning.request, planning.bound, planning.graph
+def _planned(request: Request, planning: Planning) -> PlannedSelect:
+    """Return what the steps have found out of a request, as it was before they took hints out of it."""
+    bound, graph = planning.bound, planning.graph
     taken = planning.candidates[0]
     plan, weighing = taken.plan, planning.weighings[taken.shape]
     shape = weighing.shape

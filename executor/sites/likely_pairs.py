@@ -59,6 +59,13 @@ class Sparse:
         places = np.minimum(np.searchsorted(self.buckets, wanted), len(self.buckets) - 1)
         return np.where(self.buckets[places] == wanted, self.values[places], 0.0)
 
+    def product(self, other: "Sparse", factor: float) -> "Sparse":
+        """Return the products with another, times a factor above 0."""
+        if len(other.buckets) < len(self.buckets):
+            return other.product(self, factor)
+        found = factor * self.values * other.at(self.buckets)
+        return Sparse(self.buckets[found > 0], found[found > 0])
+
     def where(self, chosen: npt.NDArray[np.bool_]) -> "Sparse":
         """Return those of some of its buckets."""
         return Sparse(self.buckets[chosen], self.values[chosen])
@@ -105,12 +112,62 @@ class Tally:
 
 
 @dataclass(frozen=True, eq=False)
+class PairTimes:
+    """Rows of both streams that stand for ``pairs`` each: their event times, and the choices before which
+    they came to be known (``times`` and ``numbers``, float64[2, n]).
+    """
+
+    times: Floats = field(default_factory=lambda: np.empty((2, 0)))
+    numbers: Floats = field(default_factory=lambda: np.empty((2, 0)))
+    pairs: Floats = field(default_factory=lambda: np.empty(0))
+
+    @classmethod
+    def of(cls, ranges: "tuple[Tally, Tally]", fit: npt.NDArray[np.bool_], pairs: float) -> "PairTimes":
+        """Return the times of pairs of two ranges, of whose times some ``fit``."""
+        places = np.nonzero(fit if fit.any() else np.ones_like(fit))
+        times = np.stack([each.times[place] for each, place in zip(ranges, places, strict=True)])
+        many = times.shape[1]
+        numbers = np.repeat([[float(each.number)] for each in ranges], many, axis=1)
+        return cls(times, numbers, np.full(many, pairs / many))
+
+    @classmethod
+    def together(cls, some: Sequence["PairTimes"]) -> "PairTimes":
+        """Return the times of all."""
+        all_ = [cls(), *some]
+        times, numbers = (np.hstack([getattr(each, own) for each in all_]) for own in ("times", "numbers"))
+        return cls(times, numbers, np.concatenate([each.pairs for each in all_]))
+
+    def share(self, lows: tuple[int, int], since: Floats) -> Floats:
+        """Return which share of the pairs of some buckets a choice finds that brings rows from ``lows`` on.
+
+        ``since``: by bucket 1 more than the number of the choice that has brought it last (float64[n]).
+        """
+        values, places = np.unique(since, return_inverse=True)
+        later = self.times >= np.array([lows]).T
+        found = [((later | (self.numbers < each)).all(axis=0) * self.pairs).sum() for each in values]
+        shares: Floats = (np.array(found) / max(float(self.pairs.sum()), 1e-9))[places]
+        return shares
+
+
+@dataclass(frozen=True, eq=False)
 class Waiting:
-    """Pairs that have not been brought; the later rows are up to ``latest``, in the mean from ``middle``."""
+    """Pairs that have not been brought; the later rows are up to ``latest``.
+
+    ``since``: which choice had brought other rows of each bucket last, as `PairTimes.share` has it.
+    """
 
     latest: int
-    middle: float
+    times: PairTimes
     pairs: Sparse
+    since: Floats
+
+    def brought(self, lows: tuple[int, int]) -> Sparse:
+        """Return the pairs that a choice finds where it brings rows from ``lows`` on."""
+        return replace(self.pairs, values=self.pairs.values * self.times.share(lows, self.since))
+
+    def where(self, chosen: npt.NDArray[np.bool_]) -> "Waiting":
+        """Return those of some of its buckets."""
+        return replace(self, pairs=self.pairs.where(chosen), since=self.since[chosen])
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +175,7 @@ class Offer:
     """What a choice may bring: ``pairs`` with a new row, and by bucket what it brings in all, and its rows.
 
     ``rows``: of each stream by bucket; ``lows``: of which event time on those of each stream come;
-    ``came``: rows that are new.
+    ``came``: rows that are new; ``times`` of the pairs with a new row.
     """
 
     pairs: Sparse
@@ -126,6 +183,7 @@ class Offer:
     rows: tuple[Floats, Floats]
     lows: tuple[int, int]
     came: float
+    times: PairTimes = field(default_factory=PairTimes)
 
 
 class Windows:
@@ -152,20 +210,18 @@ class Windows:
         new = [_merged(each) for each in self._new]
         lows = self._lows(new, seen)
         both = [[*kept, *own] for kept, own in zip(self._kept, new, strict=True)]
-        found = [*self._pairs(new[0], both[1], 0), *self._pairs(new[1], self._kept[0], 1)]
-        pairs = Sparse.together(found) if found else Sparse()
+        found = [*self._pairs(new[0], both[1]), *self._pairs(self._kept[0], new[1])]
+        pairs = Sparse.together([own for own, _ in found]) if found else Sparse()
         totals = [Sparse.together([each.rows for each in some]) for some in both]
         alike = same_keys(totals[0], totals[1], pairs.buckets, self._size)
         pairs = replace(pairs, values=pairs.values * alike)
-        again = [
-            replace(each.pairs, values=each.pairs.values * self._back_share(each, lows))
-            for each in self._waiting
-        ]
+        again = [each.brought(lows) for each in self._waiting]
         gain = Sparse.together([pairs, *again])
         gain = gain.where(gain.values > 0)
         rows = [self._to_come(some, gain.buckets, low) for some, low in zip(both, lows, strict=True)]
         came = float(sum(each.rows.values.sum() for own in new for each in own))
-        return Offer(pairs, gain, (rows[0], rows[1]), lows, came)
+        times = PairTimes.together([each for _, each in found])
+        return Offer(pairs, gain, (rows[0], rows[1]), lows, came, times)
 
     def settle(self, offer: Offer, chosen: Int64Array, seen: int) -> tuple[Sparse, Sparse]:
         """Take which buckets are brought; return the pairs that are found, and those that are missed now.
@@ -178,16 +234,14 @@ class Windows:
         waiting = []
         for each in self._waiting:
             there = is_in(each.pairs.buckets, chosen)
-            brought = each.pairs.where(there)
-            again = replace(brought, values=brought.values * self._back_share(each, offer.lows))
+            again = each.where(there).brought(offer.lows)
             found.append(again)
             missed.append(replace(again, values=-again.values))
             if each.latest >= seen - self._hold:
-                waiting.append(replace(each, pairs=each.pairs.where(~there)))
-        times = [each.times for own in self._new for each in own if len(each.times)]
-        if times and len(left.buckets):
-            all_times = np.concatenate(times)
-            waiting.append(Waiting(int(all_times.max()), float(all_times.mean()), left))
+                waiting.append(each.where(~there))
+        if len(left.buckets):
+            latest = max(each.extent.latest or 0 for own in self._new for each in own)
+            waiting.append(Waiting(latest, offer.times, left, self.since.at(left.buckets)))
         self._waiting = waiting
         for stream, new in enumerate(self._new):
             kept = [*self._kept[stream], *_merged(new)]
@@ -210,37 +264,31 @@ class Windows:
         low, other = min(firsts[0], firsts[1] - self._ahead), min(firsts[1], firsts[0] - self._back)
         return max(least, low), max(least - max(self._back, 0), other)
 
-    def _back_share(self, each: Waiting, lows: tuple[int, int]) -> float:
-        """Return of pairs that wait the share whose earlier row a choice may bring still."""
-        reach = max(self._ahead, self._back, 1)
-        return float(np.clip((each.middle - min(lows)) / reach, 0, 1))
-
-    def _pairs(self, new: Sequence[Tally], others: Sequence[Tally], stream: int) -> list[Sparse]:
-        """Return the pairs of new rows of a stream with rows of the other one."""
+    def _pairs(self, some: Sequence[Tally], others: Sequence[Tally]) -> list[tuple[Sparse, PairTimes]]:
+        """Return the pairs of rows of stream 0 with others of stream 1, and their times."""
         found = []
-        for one in new:
-            partners = np.zeros(len(one.rows.buckets))
+        for one in some:
             for other in others:
-                share = self._in_time(one, other) if stream == 0 else self._in_time(other, one)
-                if share > 0:
-                    partners += share * other.rows.at(one.rows.buckets)
-            some = partners > 0
-            found.append(Sparse(one.rows.buckets[some], (one.rows.values * partners)[some]))
+                fit = self._in_time(one, other)
+                if fit is not None:
+                    share = max(float(fit.mean()), 0.5 / fit.size)
+                    pairs = one.rows.product(other.rows, share)
+                    found.append((pairs, PairTimes.of((one, other), fit, float(pairs.values.sum()))))
         return found
 
-    def _in_time(self, one: Tally, other: Tally) -> float:
-        """Return the share of the pairs of a row of stream 0 and one of stream 1 whose times fit.
+    def _in_time(self, one: Tally, other: Tally) -> npt.NDArray[np.bool_] | None:
+        """Return which times of a row of stream 0 and one of stream 1 fit (bool[n, m]).
 
-        It is 0 only where no pair fits.
+        It is None only where no pair fits.
         """
         first, last = one.ends, other.ends
         if first is None or last is None:
-            return 0.0
+            return None
         if last[0] - first[1] > self._ahead or last[1] - first[0] < -self._back:
-            return 0.0
+            return None
         apart = other.times[None, :] - one.times[:, None]
-        fit = (apart >= -self._back) & (apart <= self._ahead)
-        return max(float(fit.mean()), 0.5 / apart.size)
+        fit: npt.NDArray[np.bool_] = (apart >= -self._back) & (apart <= self._ahead)
+        return fit
 
     def _to_come(self, some: Sequence[Tally], buckets: Int64Array, low: int) -> Floats:
         """Return how many rows a choice of each bucket brings."""

@@ -4,8 +4,8 @@ The counts of both streams by bucket say about how many pairs a choice misses: a
 for the share whose times do not fit, and such as are of two keys by chance. Of a share of the buckets each
 row is told, so that it is known which of their pairs are missed: what the counts say is put right by what
 they say wrong there (the difference estimator: Särndal, Swensson and Wretman, Model Assisted Survey Sampling,
-1992, section 6.3). So the estimate has no bias, and a narrow interval also where few of the buckets have most
-of what is missed.
+1992, section 6.3), and so is what they say of the results that are there. So the estimate has no bias, and a
+narrow interval also where few of the buckets have most of what is missed.
 """
 
 from collections.abc import Sequence
@@ -85,19 +85,49 @@ class _Told:
         return replace(self, came=came, closed=self.closed | hit)
 
 
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """Pairs as counts say: a ``guess`` of all, and by bucket of the sample ``guessed``, and ``exact`` ones.
+
+    ``gross``: how many were guessed and taken back, of all, and ``told`` of the sample.
+    """
+
+    guess: float = 0.0
+    gross: float = 0.0
+    told: float = 0.0
+    guessed: Sparse = field(default_factory=Sparse)
+    exact: Sparse = field(default_factory=Sparse)
+
+    def plus(self, more: Sparse, sample: int) -> "_Pairs":
+        own = more.where(in_sample(more.buckets, sample))
+        gross, told = (float(np.abs(each.values).sum()) for each in (more, own))
+        guessed = Sparse.together([self.guessed, own])
+        return _Pairs(
+            self.guess + float(more.values.sum()), self.gross + gross, self.told + told, guessed, self.exact
+        )
+
+    def with_known(self, *exact: Sparse) -> "_Pairs":
+        return replace(self, exact=Sparse.together([self.exact, *exact]))
+
+    @property
+    def wrong(self) -> Sparse:
+        """By how much the guess is too low, by bucket."""
+        return Sparse.together([self.exact, replace(self.guessed, values=-self.guessed.values)])
+
+
 class Missed:
     """The pairs that are not brought: stream 1 from ``back`` before to ``ahead`` after stream 0.
 
     Rows are held for ``hold`` behind the latest one. There are 2**``bits`` buckets, of which one of
-    ``sample`` is told row by row. As of the last choice, ``found`` are the results that are there, as the
-    counts have them, and ``missing`` what is missed; pairs that may be found still count as such.
+    ``sample`` is told row by row. As of the last choice, ``found`` are the results that are there, about, and
+    ``missing`` what is missed; pairs that may be found still count as such.
     """
 
     def __init__(self, ahead: int, back: int, hold: int, bits: int, sample: int) -> None:
         self._ahead, self._back, self._hold, self._sample = ahead, back, hold, sample
         self._size = 1 << bits
         self._told = [_Told(), _Told()]
-        self._guess, self._guessed, self._exact = 0.0, Sparse(), Sparse()
+        self._pairs = _Pairs(), _Pairs()
         self.found = 0.0
         self.missing = Missing(0.0, 0.0)
 
@@ -115,11 +145,7 @@ class Missed:
 
         Rows come from ``lows`` on, of each stream; ``seen`` is the latest event time.
         """
-        found, missed = told
-        self.found += float(found.values.sum())
-        self._guess += float(missed.values.sum())
-        own = missed.where(in_sample(missed.buckets, self._sample))
-        self._guessed = Sparse.together([self._guessed, own])
+        found, missed = (each.plus(more, self._sample) for each, more in zip(self._pairs, told, strict=True))
         self._told = [
             each.after(is_in(self._buckets(each.hashes), chosen), low, number)
             for each, low in zip(self._told, lows, strict=True)
@@ -127,40 +153,53 @@ class Missed:
         one, other = self._told
         final = one.times < seen - self._hold
         if final.any():
-            self._exact = Sparse.together([self._exact, self._lost(one.where(final), other)])
+            found, missed = self._known(found, missed, one.where(final), other)
             kept = other.times >= seen - self._hold - max(self._ahead, self._back, 0)
             self._told = [one.where(~final), other.where(kept)]
-        self.missing = self._estimated()
+        self._pairs = found, missed
+        self._estimate(*self._known(found, missed, *self._told))
 
     @property
     def counted_share(self) -> float:
         """What the counts alone have said of each result that is missed."""
         low, high = _TRUSTED
-        return float(np.clip(self._guess / self.missing.results, low, high)) if self.missing.results else 1.0
+        guess, results = self._pairs[1].guess, self.missing.results
+        return float(np.clip(guess / results, low, high)) if results else 1.0
 
-    def _estimated(self) -> Missing:
-        exact = Sparse.together([self._exact, self._lost(*self._told)])
-        less = replace(self._guessed, values=-self._guessed.values)
-        more = Sparse.together([exact, less]).values
-        results = self._guess + self._sample * float(more.sum())
-        variance = self._sample * (self._sample - 1) * float((more**2).sum())
-        some = bool((np.abs(more) > _NOTHING).any())
-        spread = _SIGMAS * float(np.sqrt(variance)) if some else _FEW * self._sample
-        return Missing(max(0.0, results), spread)
+    def _estimate(self, found: "_Pairs", missed: "_Pairs") -> None:
+        """Put right what the counts say of both by what they say wrong of the sample, in ``self``."""
+        sample = self._sample
+        there, lost = found.wrong, missed.wrong
+        self.found = max(0.0, found.guess + sample * float(there.values.sum()))
+        results = max(0.0, missed.guess + sample * float(lost.values.sum()))
+        share = results / max(results + self.found, 1.0)
+        # Of a ratio the errors count that are not alike in both of its parts (the same, section 5.6).
+        shared = (replace(each, values=-share * each.values) for each in (lost, there))
+        wrong = Sparse.together([lost, *shared]).values
+        if (np.abs(wrong) > _NOTHING).any():
+            # Buckets with most of the pairs may all be outside of the sample, and more is wrong of these.
+            heavy = max(1.0, (found.gross + missed.gross) / (sample * max(found.told + missed.told, 1.0)))
+            deviation = float(np.sqrt(sample * (sample - 1) * heavy * (wrong**2).sum()))
+            spread = _SIGMAS * deviation / max(1 - share, _NOTHING)
+        else:
+            spread = _FEW * sample * (sample > 1)
+        self.missing = Missing(results, spread)
 
     def _buckets(self, hashes: Int64Array) -> Int64Array:
         return hashes & (self._size - 1)
 
-    def _lost(self, one: _Told, other: _Told) -> Sparse:
-        """Return how many pairs of the sample have not been brought, by bucket."""
-        found = []
-        for sign, left, right in ((1, one, other), (-1, one.where(one.came), other.where(other.came))):
-            keys, pairs = pairs_by_key(
-                (left.hashes, left.times), (right.hashes, right.times), self._back, self._ahead
-            )
-            buckets, places = np.unique(self._buckets(keys), return_inverse=True)
-            found.append(Sparse(buckets, sign * np.bincount(places, pairs, len(buckets)).astype(np.float64)))
-        return Sparse.together(found)
+    def _known(self, found: "_Pairs", missed: "_Pairs", one: _Told, other: _Told) -> "tuple[_Pairs, _Pairs]":
+        """Return both with the pairs of rows of the sample."""
+        there = self._by_bucket(one.where(one.came), other.where(other.came))
+        less = replace(there, values=-there.values)
+        return found.with_known(there), missed.with_known(self._by_bucket(one, other), less)
+
+    def _by_bucket(self, one: _Told, other: _Told) -> Sparse:
+        keys, pairs = pairs_by_key(
+            (one.hashes, one.times), (other.hashes, other.times), self._back, self._ahead
+        )
+        buckets, places = np.unique(self._buckets(keys), return_inverse=True)
+        return Sparse(buckets, np.bincount(places, pairs, len(buckets)).astype(np.float64))
 
 
 def pairs_by_key(left: Rows, right: Rows, back: int, ahead: int) -> Rows:

@@ -28,15 +28,16 @@ BUCKETS_A_ROW = 64
 _EXACTLY = f"leave {APPROXIMATE} out"
 
 _PLAN, _BASE = "PLAN", "base"
-_COUNTS = "sites tell counts by hash, which at two bytes a row are nearly exact"
 _OTHERS = {
-    "dft": "DFT tells how alike two windows are, not which rows match, and the query asks once for each row",
-    "skch": "SKCH tells how many rows of two windows match, not which, and the query asks once for each row",
-    "dftt": f"DFTT rebuilds counts from coefficients: {_COUNTS}",
-    "bloom": f"BLOOM tells which keys are there, not how often: {_COUNTS}",
-    "countsketch": f"COUNTSKETCH tells about how often keys come: {_COUNTS}",
+    "dft": "DFT tells how alike two windows are, not which rows match: 80 % of the rows or more must come",
+    "skch": "SKCH tells how many rows of two windows match, not which: 80 % of the rows or more must come",
+    "dftt": "DFTT takes up to five times the rows that counts by hash take",
+    "bloom": "BLOOM takes up to three times the rows that counts by hash take",
+    "countsketch": "COUNTSKETCH takes up to five times the rows that counts by hash take",
 }
-"""Why sites tell none of these summaries: only counts, which is what DIGEST tells of nodes."""
+"""Why sites tell counts alone, which is what DIGEST tells of nodes: in the same bytes, and measured by
+benchmarks/sites_summaries.py.
+"""
 
 
 def at_sites(planning: Planning) -> bool:

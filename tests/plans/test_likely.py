@@ -12,6 +12,7 @@ from wjoin.planner.explain.describe import describe
 from wjoin.planner.explain.text import explain_text
 from wjoin.planner.plan.physical import LikelyRows, Shipping
 from wjoin.planner.planning import PlannedSelect
+from wjoin.planner.text.edits import apply_edits
 
 COLUMNS = {"id": "bigint", "x": "double", "payload": "binary"}
 WIDTHS = {"ts": 8.0, "id": 8.0, "x": 8.0, "payload": 1400.0}
@@ -63,10 +64,15 @@ def test_a_setting_is_for_joins_that_can_be_approximate() -> None:
 
 def test_rows_may_be_asked_for_instead_of_results_and_the_plan_by_name() -> None:
     named = "/*+ APPROXIMATE(messages = 0.2), PLAN(DIGEST) */"
-    site = planned(SELECT.format(hint=named, windows="WINDOW = 5 s")).physical.streams[0].site
+    sql = SELECT.format(hint=named, windows="WINDOW = 5 s")
+    found = planned(sql)
+    site = found.physical.streams[0].site
     assert site is not None
     assert site.likely is not None
     assert (site.likely.error, site.likely.messages) == (None, 0.2)
+    # Spark reads what is left of the text.
+    assert "/*+" not in (rest := apply_edits(sql, found.edits)), rest
+    assert "*/" not in rest
 
 
 def test_by_the_plan_base_all_rows_come() -> None:

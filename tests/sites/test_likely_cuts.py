@@ -1,81 +1,29 @@
 """However rows of two streams at sites are cut into micro-batches and readers begin anew: a part comes, once.
 
-The sites are in memory: their counts and filters are the product's own, the way there is not.
+The sites are in memory (tests/kit/memory_sites.py).
 """
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.kit.memory_sites import Memory, Rows, reached
 from tests.tiers import examples
-from wjoin.executor.sites import likely
 from wjoin.executor.sites.likely import Chooser
 from wjoin.executor.sites.likely_offsets import Likely, LikelySide, Reached
 from wjoin.executor.sites.missed import pairs_by_key
-from wjoin.sites.held import Extent, HeldRange
-from wjoin.sites.key_counts import KeyCounts
-from wjoin.sites.key_index import column_hashes
 from wjoin.sites.protocol import SiteAddress
 from wjoin.sites.value_filter import ValueFilter
 
 SECOND = 1_000_000
 CEILING = 1 << 62
 WINDOW = 10 * SECOND
-Rows = tuple[np.ndarray, np.ndarray]
-NONE = np.empty(0, np.int64)
-
-
-@dataclass
-class Memory:
-    """A site: keys and times of the rows of its streams, as ``SiteClient`` asks for them."""
-
-    rows: dict[str, Rows] = field(default_factory=lambda: {"r": (NONE, NONE), "s": (NONE, NONE)})
-
-    def put(self, stream: str, keys: np.ndarray, times: np.ndarray) -> None:
-        known = self.rows[stream]
-        self.rows[stream] = (np.concatenate([known[0], keys]), np.concatenate([known[1], times]))
-
-    def describe(self, stream: str) -> SimpleNamespace:
-        schema = pa.schema([("k", pa.int64())])
-        return SimpleNamespace(lineage="x", first=0, next=self.next(stream, "x"), schema=schema)
-
-    def next(self, stream: str, lineage: str) -> int:
-        return len(self.rows[stream][0])
-
-    def extent(
-        self, stream: str, lineage: str, start: int, stop: int, *, ceiling: int, mark: int | None
-    ) -> Extent:
-        times = self.rows[stream][1][start:stop]
-        late = 0 if mark is None else int((times < mark).sum())
-        ends = (int(times.min()), int(times.max())) if len(times) else (None, None)
-        return Extent(len(times), 1, 0, None, *ends, late)
-
-    def counts(
-        self, stream: str, lineage: str, column: str, start: int, stop: int, *,
-        ceiling: int, low: int | None, bits: int, sample: int,
-    ) -> KeyCounts:  # fmt: skip
-        keys, times = (each[start:stop] for each in self.rows[stream])
-        counted = np.ones(len(times), np.bool_) if low is None else times >= low
-        extent = self.extent(stream, lineage, start, stop, ceiling=ceiling, mark=low)
-        hashes = column_hashes(pa.array(keys[counted]))
-        return KeyCounts.of(hashes, times[counted], bits, sample, extent)
-
-    def reduced(self, stream: str, ranges: Sequence[HeldRange], keys: ValueFilter) -> np.ndarray:
-        """Return the numbers of the rows that a request brings."""
-        own, times = self.rows[stream]
-        numbers, there = np.arange(len(own)), np.zeros(len(own), np.bool_)
-        for each in ranges:
-            within = (numbers >= each.start) & (numbers < each.stop)
-            there |= within if each.low is None else within & (times >= each.low)
-        return np.flatnonzero(there & keys.contains(pa.array(own)))
 
 
 @dataclass(frozen=True)
@@ -165,10 +113,7 @@ def test_rows_come_once_and_no_result_is_lost_that_was_not_allowed(
     way: Way, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     sites = [Memory(), Memory()]
-    addresses = tuple(SiteAddress(f"grpc://site:{number + 1}") for number in range(2))
-    known = {each.url: site for each, site in zip(addresses, sites, strict=True)}
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(likely, "client_of", lambda address: known[address.url])
+    with reached(sites) as addresses:
         came = run(way, tmp_path_factory.mktemp("told"), sites, addresses)
     for own in came:
         assert len(set(own)) == len(own)
