@@ -11,7 +11,9 @@ from queries import COLUMNS, DELAY
 
 def _read(spark: SparkSession, stream: str, given: Asked) -> DataFrame:
     files = spark.readStream.schema(COLUMNS[stream])
-    rows = (files if given.live else files.option("maxFilesPerTrigger", 1)).csv(str(given.folder / stream))
+    rows = (files if given.live else files.option("maxFilesPerTrigger", given.together)).csv(
+        str(given.folder / stream)
+    )
     if stream == "auction":
         rows = rows.withColumn("expires", F.expr("timestamp_millis(ends)"))
     return rows.withColumn("ts", F.expr("timestamp_millis(millis)")).withWatermark("ts", f"{DELAY} seconds")

@@ -14,7 +14,7 @@ def main(given: Asked) -> None:
     """Run a query over the files that there are, or over those that come."""
     session = wjoin.connect(**spark_settings(given.scratch))
     session.spark.sparkContext.setLogLevel("ERROR")
-    session.run_script(declared(given.folder, one_by_one=not given.live))
+    session.run_script(declared(given.folder, 0 if given.live else given.together))
     sink = "noop" if given.results is None else f"parquet OPTIONS (path '{given.results}')"
     session.sql(f"CREATE SINK out USING {sink}")
     insert = f"INSERT INTO out {given.query.wjoin}"

@@ -15,13 +15,14 @@ class Asked:
     """A query over the streams below a folder.
 
     ``results``: where its rows go, None to drop them; ``live``: for how many seconds it waits for files, 0 to
-    work off those that there are.
+    work off those that there are, ``together`` of each stream in a micro-batch.
     """
 
     folder: Path
     query: Query
     results: Path | None
     live: float
+    together: int
     scratch: Path
 
 
@@ -32,9 +33,10 @@ def asked() -> Asked:
     parser.add_argument("query", choices=[each.name for each in QUERIES])
     parser.add_argument("--results", type=Path)
     parser.add_argument("--live", type=float, default=0)
+    parser.add_argument("--together", type=int, default=1)
     given = parser.parse_args()
     scratch = Path(tempfile.mkdtemp(prefix="wjoin-nexmark-", dir=given.folder.parent))
-    return Asked(given.folder, query(given.query), given.results, given.live, scratch)
+    return Asked(given.folder, query(given.query), given.results, given.live, given.together, scratch)
 
 
 def report(began: float, **told: float) -> None:

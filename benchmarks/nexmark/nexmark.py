@@ -184,15 +184,23 @@ def first_files(whole: Path, folder: Path, count: int) -> Path:
 
 
 def measured(
-    pythons: Mapping[str, str], asked: Query, folders: Mapping[str, Path], more: int, live: tuple[Load, float]
+    pythons: Mapping[str, str],
+    asked: Query,
+    folders: Mapping[str, Path],
+    more: int,
+    live: tuple[Load, float],
+    together: int,
 ) -> Iterator[str]:
     """Yield a line of the table for each system that can run a query."""
+    cut = ("--together", str(together))
     rates: dict[str, float] = {}
     for system, python in pythons.items():
         if not can(system, asked):
             yield f"| {asked.name} | {system} | {' | '.join([NONE] * 7)} |"
             continue
-        start, few, whole = (run(system, python, folders[name], asked) for name in ("one", "few", "whole"))
+        start, few, whole = (
+            run(system, python, folders[name], asked, *cut) for name in ("one", "few", "whole")
+        )
         rates[system] = more / max(1e-9, whole.told["seconds"] - few.told["seconds"])
         waits = (NONE, NONE)
         if live[1] and asked.join is Join.INNER:
@@ -223,6 +231,9 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=400_000, help="of a file of each stream (%(default)s)")
     parser.add_argument("--files", type=int, default=20, help="of each stream (%(default)s)")
     parser.add_argument("--first", type=int, default=5, help="files of the first run (%(default)s)")
+    parser.add_argument(
+        "--together", type=int, default=1, help="files in a micro-batch of wjoin and Spark (%(default)s)"
+    )
     parser.add_argument("--live", type=float, default=0, help="seconds to measure latency for; 0: not")
     parser.add_argument("--check-only", action="store_true", help="compare the results, and measure nothing")
     given = parser.parse_args()
@@ -262,7 +273,7 @@ def main() -> None:
         )
         print(f"|{' --- |' * 9}")
         for each in asked:
-            for line in measured(pythons, each, folders, more, live):
+            for line in measured(pythons, each, folders, more, live, given.together):
                 print(line, flush=True)
 
 

@@ -22,9 +22,9 @@ DELAY = 4
 """Seconds by which rows may be late, as in Flink's edition; these are in order."""
 
 
-def declared(folder: Path, *, one_by_one: bool) -> str:
-    """Return what declares the streams below a folder for wjoin; ``one_by_one``: a file a micro-batch."""
-    limit = ", maxFilesPerTrigger '1'" if one_by_one else ""
+def declared(folder: Path, together: int) -> str:
+    """Return what declares the streams of a folder for wjoin; ``together``: files a micro-batch, 0 for all."""
+    limit = f", maxFilesPerTrigger '{together}'" if together else ""
     return _declared(f"USING csv OPTIONS (path '{folder}/{{}}', header 'false'{limit})")
 
 

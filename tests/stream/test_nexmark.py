@@ -25,7 +25,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("asked", tiers(QUERIES, long=[each for each in QUERIES if each.name != "q9"]))
 def test_results(session: wjoin.Session, folder: Path, asked: Query) -> None:
     results = folder / "results"
-    session.run_script(declared(folder / "data", one_by_one=True))
+    session.run_script(declared(folder / "data", together=1))
     session.sql(f"CREATE SINK out USING parquet OPTIONS (path '{results}')")
     session.run_script(f"INSERT INTO out {asked.wjoin}", complete=True, checkpoint=str(folder / "checkpoint"))
     if asked.after:
