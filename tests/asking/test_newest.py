@@ -61,6 +61,9 @@ WINDOWS: dict[str, tuple[str, Pair]] = {
 }
 
 
+LONG, THOROUGH = ([(name, count) for name in WINDOWS] for count in (8, 50))
+
+
 def declare(session: wjoin.Session, name: str, rows: list[Row]) -> None:
     session.createDataFrame(rows, "id LONG, n LONG, k LONG, v LONG").createOrReplaceTempView(name)
 
@@ -73,8 +76,10 @@ def drawn_rows(drawn: random.Random) -> list[Row]:
     ]
 
 
-@pytest.mark.parametrize("asked", tiers([2, 8, 50], long=[8], thorough=[50]))
-@pytest.mark.parametrize("name", WINDOWS)
+@pytest.mark.parametrize(
+    ("name", "asked"),
+    tiers([("since", 2), *LONG, *THOROUGH], long=LONG, thorough=THOROUGH),
+)
 def test_what_windows_say_of_a_pair(session: wjoin.Session, name: str, asked: int) -> None:
     drawn, (window, pair) = random.Random(f"{name} {asked}"), WINDOWS[name]
     first, second = drawn_rows(drawn), drawn_rows(drawn)

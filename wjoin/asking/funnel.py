@@ -202,31 +202,38 @@ def _nearest(
             guesses = dict(_guesses(needs, bound, *nearest[1:]))
             listed = ", ".join(f"count_if({test})" for test in guesses)
             (counts,) = reader.query(f"SELECT {listed} {joined}", found=found, rows=rows).collect()
-            count, hint = max(zip(counts, guesses.values(), strict=True), key=lambda each: each[0])
-            yield (
-                f"  {hint}"
-                if count
-                else f"  Is it too small? Wider by {human(nearest[0], needs.kind)} it has one."
-            )
+            # Times of another unit may be moved into the window as well, by some number of days.
+            likely = sorted(zip(counts, guesses.values(), strict=True), key=_likely)
+            count, (_, hint) = likely[0]
+            small = f"Is it too small? Wider by {human(nearest[0], needs.kind)} it has one."
+            yield f"  {hint if count else small}"
+
+
+def _likely(guess: tuple[int, tuple[bool, str]]) -> tuple[bool, bool, int]:
+    count, (moved, _) = guess
+    return count == 0, moved, -count
 
 
 def _guesses(
     needs: Needs, bound: Bound, least: int, least_other: int, most: int, most_other: int
-) -> Iterator[tuple[str, str]]:
+) -> Iterator[tuple[str, tuple[bool, str]]]:
     """Yield what times may mean instead: a Spark expression that is true where rows then are inside, and why.
 
-    The others are the ends of the times of the two streams, the first stream's before the second one's.
+    With why, whether times are moved. The others are the ends of the times of the two streams, the first
+    stream's before the second one's.
     """
     first, second = str(needs.times[bound.first]), str(needs.times[bound.second])
     swapped = replace(bound, first=bound.second, second=bound.first)
-    yield needs.inside(swapped), EXCHANGED.format(needs.names[bound.first], needs.names[bound.second])
+    names = needs.names[bound.first], needs.names[bound.second]
+    yield needs.inside(swapped), (False, EXCHANGED.format(*names))
     for scale, unit in UNITS:
         divided = f"({first}) div {scale}", f"({second}) div {scale}"
-        yield needs.inside(bound, (divided[0], second)), scaled(needs, bound.first, bound.second, scale, unit)
-        yield needs.inside(bound, (first, divided[1])), scaled(needs, bound.second, bound.first, scale, unit)
+        ends = bound.first, bound.second
+        yield needs.inside(bound, (divided[0], second)), (False, scaled(needs, *ends, scale, unit))
+        yield needs.inside(bound, (first, divided[1])), (False, scaled(needs, *ends[::-1], scale, unit))
     for later in (least_other - least, most_other - most):
         for moved in shifts(needs, later):
-            yield needs.inside(bound, (first, f"({second} - ({moved}))")), shifted(needs, moved)
+            yield needs.inside(bound, (first, f"({second} - ({moved}))")), (True, shifted(needs, moved))
 
 
 def _nearly_equal(reader: Reader, meeting: Meeting, found: DataFrame, rows: DataFrame) -> Iterator[str]:
