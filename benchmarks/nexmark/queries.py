@@ -23,7 +23,7 @@ DELAY = 4
 
 
 def declared(folder: Path, together: int) -> str:
-    """Return what declares the streams of a folder for wjoin; ``together``: files a micro-batch, 0 for all."""
+    """Return what declares the streams of a folder for wjoin; ``together``: files a micro-batch, or 0."""
     limit = f", maxFilesPerTrigger '{together}'" if together else ""
     return _declared(f"USING csv OPTIONS (path '{folder}/{{}}', header 'false'{limit})")
 
