@@ -18,7 +18,16 @@ from wjoin.parts.kernels.runs import Int64Array
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.parts.routes.route import Role, Visits
 from wjoin.parts.summaries.error import Estimate, Sample, estimate
-from wjoin.parts.summaries.flow import LEAST, SAMPLE, Flow, scores_of, targets, tightened, tuned
+from wjoin.parts.summaries.flow import (
+    LEAST,
+    SAMPLE,
+    Flow,
+    lots_variance,
+    scores_of,
+    targets,
+    tightened,
+    tuned,
+)
 from wjoin.parts.summaries.hashing import FloatArray
 from wjoin.parts.summaries.profile import Profile, bins_of
 from wjoin.parts.summaries.registry import SUMMARIES
@@ -166,12 +175,16 @@ def _unpacked(like: Counted, content: bytes) -> Counted:
 
 @dataclass(frozen=True)
 class Chooser:
-    """Decides in one micro-batch which nodes rows visit; ``views`` are by input, then by node."""
+    """Decides in one micro-batch which nodes rows visit; ``views`` are by input, then by node.
+
+    ``lots``: the variance by lots that `error.estimate` takes.
+    """
 
     nodes: Nodes
     flow: Flow
     views: dict[int, tuple[View | None, ...]]
     sample: Sample
+    lots: float = 0.0
 
     @classmethod
     def of(cls, nodes: Nodes, told: Sequence[Told | None]) -> "Chooser":
@@ -191,7 +204,8 @@ class Chooser:
         if nodes.route != BASE:
             lost = estimate(sample, flow.sample).error
             flow = replace(tuned(tightened(flow, lost), profile), error=flow.error)
-        return cls(nodes, flow, views, sample)
+        lots = lots_variance(flow, profile) / max(float(profile.seen.sum()), 1.0)
+        return cls(nodes, flow, views, sample, lots)
 
     def scores(self, number: int, codes: Int64Array, homes: Int64Array) -> tuple[FloatArray, Bins]:
         """Return what rows of an input may find at each node (float64[n, nodes]), infinite where unknown, and
@@ -233,7 +247,7 @@ class Chooser:
         if self.nodes.route == BASE or all(None in views for views in self.views.values()):
             # Every row visits all nodes.
             return Estimate(0.0, 0.0, 0.0, 0.95, 0.0)
-        return estimate(self.sample, self.flow.sample)
+        return estimate(self.sample, self.flow.sample, lots=self.lots)
 
 
 @dataclass(frozen=True)

@@ -122,14 +122,15 @@ class Estimate:
         return f"{100 * self.error:.1f} % ({100 * self.low:.1f} to {100 * self.high:.1f} %)"
 
 
-def estimate(sample: Sample, share: float, level: float = 0.95) -> Estimate:
+def estimate(sample: Sample, share: float, level: float = 0.95, lots: float = 0.0) -> Estimate:
     """Return ε of all results, where a ``share`` of the keys was the sample (and misses nothing itself).
 
+    ``lots``: the variance by lots of each result that was seen, as it is expected (`flow.lots_variance`).
     Without any match in the sample nothing is known: the interval is [0, 1].
     """
     everything, found = sample.everything, sample.found
     if sample.missing.any():
-        return _by_chances(sample, level)
+        return _by_chances(sample, level, lots)
     total = float(everything.sum())
     if total <= 0:
         return Estimate(0.0, 0.0, 1.0, level, 0.0)
@@ -155,22 +156,30 @@ def stands_for(chance: FloatArray, sampled: BoolArray, share: float) -> FloatArr
     return np.where(often, by_lot, sampled / share if share else 0.0)
 
 
-def _by_chances(sample: Sample, level: float) -> Estimate:
+def _by_chances(sample: Sample, level: float, lots: float) -> Estimate:
     """Return ε by what was seen, and by what is missing for it."""
     found, lost = float(sample.seen.sum()), float(sample.missing.sum())
     total = found + lost
     around = sample.kept - sample.kept.mean()
-    by_lot, by_key = float(sample.lots.sum()), GROUPS / (GROUPS - 1) * float(around @ around)
-    square = float(sample.kept @ sample.kept)
-    alike = float(sample.kept.sum()) ** 2 / square if square > 0 else 1.0
-    # Welch and Satterthwaite: only the variance by keys is itself uncertain.
+    told = float(sample.lots.sum())
+    by_lot, by_key = max(told, lots * found), GROUPS / (GROUPS - 1) * float(around @ around)
+    alike = _as_many_alike(sample.kept)
     variance = max(by_lot + by_key, 1e-12)
-    freedom = max(alike - 1, 1.0) * (variance / by_key) ** 2 if by_key > 0 else math.inf
+    # Welch and Satterthwaite: what few keys or lots tell of a variance is uncertain itself.
+    uncertain = by_key**2 / max(alike - 1, 1.0)
+    uncertain += 0.0 if lots else told**2 / max(_as_many_alike(sample.lots) - 1, 1.0)
+    freedom = variance**2 / uncertain if uncertain > 0 else math.inf
     deviation = _MARGIN * found / total**2 * math.sqrt(variance)
     ratio = lost / total
     size = max(ratio * (1 - ratio), 1e-12) / max(deviation, 1e-9) ** 2
     low, high = _wilson(ratio, size, student(freedom, level))
     return Estimate(ratio, low, high, level, alike)
+
+
+def _as_many_alike(groups: FloatArray) -> float:
+    """Return how many groups of one size would vary as much as some do (Kish)."""
+    square = float(groups @ groups)
+    return float(groups.sum()) ** 2 / square if square > 0 else 1.0
 
 
 def _wilson(ratio: float, size: float, quantile: float) -> tuple[float, float]:

@@ -268,3 +268,26 @@ def _forecast(flow: Flow, profile: Profile) -> float:
     chance = _chances(flow)
     everything = float(matches.sum() + local.sum())
     return float((matches * (1 - chance)).sum()) / everything if everything else 0.0
+
+
+def lots_variance(flow: Flow, profile: Profile) -> float:
+    """Return the variance that lots give to the matches of ``profile.seen``, by what scores expect.
+
+    A visit that promises e matches, and is made with a chance c, adds (1 - c) / c of the square of what it
+    finds, e in the mean and in its variance. What few lots have found says less of it where some would find
+    far more than others. One match more is taken to be found by the rarest lot: it may just not have been.
+    """
+    if math.isinf(flow.visits) or not profile.rows.sum():
+        return 0.0
+    chance, known = _chances(flow), np.where(np.isfinite(CENTRES), CENTRES, 0.0)
+    by_lot = np.where(chance > 0, (1 - chance) / np.maximum(chance, 1e-12), 0.0)
+    rarest = float(by_lot[profile.visits > 0].max(initial=0.0))
+    promised = float((profile.visits * known).sum())
+    matches, variance = float(profile.matches[:, 1:UNKNOWN].sum()), 0.0
+    for _ in range(1 if flow.greedy else 2):
+        # Of the paper's chances only the proportions count. What lots have found sets them right, and may be
+        # too little: the second time matches are as many as they may be, but no more than twice as many.
+        right = (matches + min(2 * math.sqrt(variance), matches)) / promised if promised else 0.0
+        found = right * known * (right * known + 1)
+        variance = float((profile.visits * by_lot * found).sum()) + rarest**2
+    return variance

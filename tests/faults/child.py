@@ -100,6 +100,9 @@ CHAIN = "chain"
 VISITS = "visits"
 """The setting of a child that asks for an approximate join with so many messages, over homes by row."""
 
+HOME = "home"
+"""The setting of a child that says by which column rows of an approximate join live; else by their file."""
+
 FORM = "form"
 """The setting of a child that names with what the layout begins that a new checkpoint takes."""
 
@@ -125,6 +128,7 @@ def script(
     delay: str = "2",
     late: str = "",
     visits: str = "",
+    home: str = "row_id",
 ) -> str:
     """Return the statements of a child; a table of Delta Lake or Iceberg knows its columns."""
     place = TABLES if format == "iceberg" else f"{root}/"
@@ -132,7 +136,7 @@ def script(
     columns = COLUMNS if format == "parquet" else ""
     given = {"columns": columns, "format": format, "place": place, "one_file": one_file, "delay": delay}
     into = f"LATE ROWS INTO {late}" if late else ""
-    home = "HOME BY row_id" if visits else ""
+    home = f"HOME BY {home}" if visits and home else ""
     streams = [STREAM.format(name=name, late=into, home=home, **given) for name in CAMERAS]
     if late:
         streams.append(f"CREATE SINK {late} USING {format} OPTIONS (path '{place}{late}');")
@@ -172,6 +176,7 @@ def run(root: Path, conf: dict[str, str]) -> None:
         conf.pop(DELAY, "2"),
         conf.pop(LATE, ""),
         conf.pop(VISITS, ""),
+        conf.pop(HOME, "row_id"),
     )
     if chain:
         statements = statements[: statements.index("INSERT INTO tracked")] + CHAINED

@@ -17,16 +17,18 @@ SETTINGS = ("visits=1", "spark.sql.shuffle.partitions=4")
 
 @pytest.mark.timeout(1800)
 @pytest.mark.long
-def test_an_approximate_join_is_killed_at_random_moments(tmp_path: Path, kills: int) -> None:
+@pytest.mark.parametrize("home", ["row_id", ""], ids=["by a column", "by file"])
+def test_an_approximate_join_is_killed_at_random_moments(tmp_path: Path, kills: int, home: str) -> None:
+    settings = (*SETTINGS, f"home={home}")
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     for root in (killed, whole):
         root.mkdir()
         write_streams(root, 4 * kills + 6)
     chance, met = random.Random(time.time_ns()), Kills()
     while met.done < kills:
-        kill_after_progress(killed, start(killed, None, *SETTINGS), chance, met)
-    finish(killed, start(killed, None, *SETTINGS))
-    finish(whole, start(whole, None, *SETTINGS))
+        kill_after_progress(killed, start(killed, None, *settings), chance, met)
+    finish(killed, start(killed, None, *settings))
+    finish(whole, start(whole, None, *settings))
     print(f"{met.done} kills, {met.inside} inside a micro-batch")
     with duckdb.connect() as oracle:
         exact = Counter(oracle.execute(ORACLE.format(root=whole)).fetchall())

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.tiers import examples
 from wjoin.parts.summaries.error import Sample, estimate, stands_for, student
-from wjoin.parts.summaries.flow import Flow, scores_of, targets, tuned, visit_chance
+from wjoin.parts.summaries.flow import Flow, lots_variance, scores_of, targets, tuned, visit_chance
 from wjoin.parts.summaries.profile import Profile, bins_of
 from wjoin.parts.summaries.registry import SUMMARIES
 from wjoin.parts.summaries.summary import Form
@@ -150,6 +150,29 @@ def test_the_interval_holds_the_error_in_nineteen_of_twenty_runs():
                 inside += told.low <= error <= told.high
                 runs += 1
     assert inside >= 0.95 * runs, (inside, runs)
+
+
+def test_few_lots_of_visits_that_find_very_different_numbers_are_not_trusted():
+    """Nothing is visited but by lots of 1/128, so about eight of them tell what is missed."""
+    flow = Flow(2, greedy=True, sample=0.0, least=1 / 128, visits=0.0, limit=126, share=0.0)
+    home, runs, inside = np.zeros(1000, np.int64), 60, 0
+    for seed in range(runs):
+        random = np.random.default_rng(seed)
+        scores = np.stack([np.zeros(1000), np.minimum(random.pareto(0.9, 1000), 200)], axis=1)
+        matches, lots = random.poisson(scores[:, 1]).astype(float), random.random(1000) < flow.least
+        bins, chance = bins_of(scores[:, 1]), np.full(1000, flow.least)
+        here, all_codes = np.full(1000, 30.0), np.arange(1000)
+        away = Sample.of(all_codes[lots], matches[lots], lots[lots], 0, ~lots[lots], chance[lots])
+        sample = Sample.of(all_codes, here, home == 0, 0, home > 0, np.ones(1000)).plus(away)
+        profile = Profile.of_rows(scores, home)
+        profile = profile.plus(Profile.of_matches(2, home, bins, here, home == 0))
+        worth = stands_for(chance[lots], ~lots[lots], 0.0)
+        arrived = home[lots], bins[lots], matches[lots], ~lots[lots], worth
+        profile = profile.plus(Profile.of_matches(2, *arrived))
+        error = matches[~lots].sum() / (matches.sum() + here.sum())
+        told = estimate(sample, 0.0, lots=lots_variance(flow, profile) / profile.seen.sum())
+        inside += told.low <= error <= told.high
+    assert inside >= 0.95 * runs, inside
 
 
 def test_the_sample_alone_tells_the_error_too():
