@@ -161,7 +161,7 @@ def test_explain_says_what_is_sent_where_and_what_is_lost() -> None:
     for words in (
         "route bloom on 16 nodes",
         "A: each row is stored at the node of its A.region",
-        "each row visits as few other nodes as lose 0.1 of the results",
+        "each row visits as few other nodes as possible, losing 0.1 of the results",
         "a counting Bloom filter",
         "one in 64 keys visits all nodes",
     ):
