@@ -273,7 +273,7 @@ def test_explain_says_when_a_row_is_decided(streams: Streams) -> None:
     assert "a FULL OUTER JOIN" in explained
     assert "a row of A without a partner is returned when B's watermark passes n + 5" in explained
     assert "a row of B without a partner is returned when A's watermark passes n + 2" in explained
-    assert "comes with its first partner, and is forgotten when" in streams.session.explain(
+    assert "is returned with its first partner, and dropped when" in streams.session.explain(
         STATEMENTS["semi"][0]
     )
 
