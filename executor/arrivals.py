@@ -9,7 +9,7 @@ from wjoin.executor.blocks import concatenate
 from wjoin.executor.report import Report
 from wjoin.executor.sites.ranges import Announced
 from wjoin.executor.spool import Spool
-from wjoin.executor.stretches import Arrived, in_order
+from wjoin.executor.stretches import Arrived, by_role, in_order
 from wjoin.parts.kernels.runs import RunShape
 from wjoin.parts.routes.route import Role
 
@@ -70,8 +70,6 @@ class Arrivals:
         group, done = self.blocks[number], self._down.get(number, 0)
         waiting = group[done:]
         del group[done:]
-        for role in Role:
-            rows = [block for own, block in waiting if own is role]
-            if rows:
-                group.append((role, self.spool.put(in_order(concatenate(rows), shape, by_key=self.by_key))))
+        for role, rows in by_role(waiting):
+            group.append((role, self.spool.put(in_order(concatenate(rows), shape, by_key=self.by_key))))
         self._down[number], self._waiting[number] = len(group), 0

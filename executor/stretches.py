@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wjoin.executor.blocks import value_bytes
+from wjoin.executor.blocks import gathered, value_bytes
 from wjoin.executor.spool import Spool
 from wjoin.parts.kernels.runs import BoolArray, Int64Array, RunShape, int64_view, sort_order
 from wjoin.parts.routes.route import Role
@@ -26,7 +26,7 @@ STRETCH_BYTES = 1 << 22
 """Bytes of new rows that a worker joins at once, unless a session says otherwise.
 
 With what they are compared with they fit into the caches of a core: eight times as many take two fifths
-longer for each row (``benchmarks/stretches.py``).
+longer for each row (``benchmarks.stretches``).
 """
 
 HELD_STRETCHES = 8
@@ -113,8 +113,9 @@ def stretches(
     ordered = []
     widths = [-(-size // max(1, count)) for size, count in zip(sizes, rows, strict=True)]
     for number, (shape, group) in enumerate(zip(shapes, blocks, strict=True)):
-        for role, batch in group:
-            if batch.num_rows:
+        for role, batches in by_role(group):
+            # Each cut looks at all blocks.
+            for batch in gathered(batches, rows[number], limit):
                 sorted_batch = in_order(batch, shape, by_key=by_key)
                 cut_by = _lasting(sorted_batch, shape, spool, by_key=by_key)
                 ordered.append(_Block(number, role, sorted_batch, cut_by))
@@ -132,6 +133,14 @@ def stretches(
                 yield replace(stretch, later=None)
             else:
                 yield from stretches(stretch.blocks, shapes, limit, spool)
+
+
+def by_role(group: Arrived) -> Iterator[tuple[Role, list[pa.RecordBatch]]]:
+    """Yield the rows of an input that came as the same, together."""
+    for role in Role:
+        batches = [batch for own, batch in group if own is role and batch.num_rows]
+        if batches:
+            yield role, batches
 
 
 def _lasting(batch: pa.RecordBatch, shape: RunShape, spool: Spool, *, by_key: bool) -> Int64Array:
