@@ -22,6 +22,7 @@ import pyarrow as pa
 from sites_approximate import BITS, SITES, Load
 from tables import aligned
 
+from wjoin.executor.sites.likely_pairs import Sparse
 from wjoin.parts.summaries.hashing import shares
 from wjoin.parts.summaries.registry import SUMMARIES
 from wjoin.parts.summaries.summary import Form, View
@@ -118,8 +119,7 @@ def _by_counts(own: Sequence[Keys], window: Window):
 
     def expected(codes: Keys) -> np.ndarray:
         buckets = bucket_of(column_hashes(pa.array(codes)), BITS)
-        places = np.minimum(np.searchsorted(whole.buckets, buckets), len(whole.buckets) - 1)
-        return np.where(whole.buckets[places] == buckets, whole.counts[places], 0).astype(float)
+        return Sparse(whole.buckets, whole.counts.astype(float)).at(buckets)
 
     return expected
 

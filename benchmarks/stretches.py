@@ -1,6 +1,6 @@
 """How long a worker takes for a large micro-batch, by the bytes that it joins at once (``wjoin.stretch``).
 
-    python benchmarks/stretches.py [--rows N]
+    python -m benchmarks.stretches [--rows N]
 
 Two streams of 1 : 15 rows with a key, in a window of a second of ten. Processor time of the executor's own
 logic of one worker in this process, without Spark; of three repetitions the best.
@@ -9,7 +9,6 @@ logic of one worker in this process, without Spark; of three repetitions the bes
 import argparse
 import resource
 
-import kit_path  # noqa: F401 (finds tests.kit)
 import numpy as np
 import pyarrow as pa
 

@@ -89,7 +89,7 @@ class ReadParts:
             piece.last = int(starts[end - 1])
             behind = piece.note(times[begin:end])
             if self._seen:
-                values, counts = np.unique(_rounded(behind, self._delay), return_counts=True)
+                values, counts = np.unique(rounded_up(behind, self._delay), return_counts=True)
                 self.late.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
 
     def _piece(self, name: str, major: int, start: int, time: int) -> ReadPart:
@@ -111,7 +111,7 @@ class ReadParts:
         return iter(self._found)
 
 
-def _rounded(values: npt.NDArray[np.uint64], most: int | None) -> npt.NDArray[np.uint64]:
+def rounded_up(values: npt.NDArray[np.uint64], most: int | None = None) -> npt.NDArray[np.uint64]:
     """Return numbers rounded up to two digits, those up to ``most`` not past it."""
     step = np.ones_like(values)
     while (large := values // step >= _TWO_DIGITS).any():

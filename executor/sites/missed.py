@@ -166,7 +166,7 @@ class Missed:
         guess, results = self._pairs[1].guess, self.missing.results
         return float(np.clip(guess / results, low, high)) if results else 1.0
 
-    def _estimate(self, found: "_Pairs", missed: "_Pairs") -> None:
+    def _estimate(self, found: _Pairs, missed: _Pairs) -> None:
         """Put right what the counts say of both by what they say wrong of the sample, in ``self``."""
         sample = self._sample
         there, lost = found.wrong, missed.wrong
@@ -188,7 +188,7 @@ class Missed:
     def _buckets(self, hashes: Int64Array) -> Int64Array:
         return hashes & (self._size - 1)
 
-    def _known(self, found: "_Pairs", missed: "_Pairs", one: _Told, other: _Told) -> "tuple[_Pairs, _Pairs]":
+    def _known(self, found: _Pairs, missed: _Pairs, one: _Told, other: _Told) -> tuple[_Pairs, _Pairs]:
         """Return both with the pairs of rows of the sample."""
         there = self._by_bucket(one.where(one.came), other.where(other.came))
         less = replace(there, values=-there.values)

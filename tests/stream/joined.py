@@ -149,21 +149,29 @@ def end(streams: Streams) -> None:
         streams.write(name, [(1_000_000, 90 + key, 90 + key, 5, f"end {name}")])
 
 
+def in_runs(streams: Streams, home: str, asked: Mapping[str, str], runs: int = 2) -> dict[str, str]:
+    """Run statements in some runs whose rows are out of order, and one that ends them; return their sinks.
+
+    Statements and sinks are by a name.
+    """
+    sinks = {name: name.replace(" ", "_") for name in asked}
+    streams.session.context.settings.set("wjoin.state", home)
+    streams.sinks([*sinks.values()])
+    statements = {sink: asked[name] for name, sink in sinks.items()}
+    for _ in range(runs):
+        on_time(streams, 2)
+        streams.insert(statements)
+    end(streams)
+    streams.insert(statements)
+    return sinks
+
+
 def assert_as_duckdb(streams: Streams, home: str, asked: Mapping[str, tuple[str, str]]) -> None:
     """Statements give what they mean to DuckDB, in three runs whose rows are out of order.
 
     ``asked`` has both by a name; each gives more than ten rows.
     """
-    sinks = {name: name.replace(" ", "_") for name in asked}
-    streams.session.context.settings.set("wjoin.state", home)
-    streams.sinks([*sinks.values()])
-    statements = {sink: asked[name][0] for name, sink in sinks.items()}
-    for _ in range(2):
-        on_time(streams, 2)
-        streams.insert(statements)
-    end(streams)
-    streams.insert(statements)
-    for name, sink in sinks.items():
+    for name, sink in in_runs(streams, home, {name: each for name, (each, _) in asked.items()}).items():
         expected = streams.expected(asked[name][1])
         assert streams.found(sink) == expected, name
         assert expected.total() > 10, name

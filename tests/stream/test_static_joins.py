@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 import wjoin
-from tests.stream.joined import Streams, end, on_time
+from tests.stream.joined import Streams, end, in_runs, on_time
 from tests.stream.test_join_trees import AB, AB_ON, AC, AC_ON
 from tests.tiers import tiers
 
@@ -195,16 +195,9 @@ def declared(text: str) -> str:
 )
 def test_joins_of_streams_with_tables(streams: Streams, home: str, names: list[str]) -> None:
     """In several runs, whose rows are out of order."""
-    sinks = {name: name.replace(" ", "_") for name in names}
-    streams.session.context.settings.set("wjoin.state", home)
-    streams.sinks([*sinks.values()])
-    statements = {sink: declared(STATEMENTS[name][0]) for name, sink in sinks.items()}
-    for _ in range(1 if len(names) < len(STATEMENTS) else 2):
-        on_time(streams, 2)
-        streams.insert(statements)
-    end(streams)
-    streams.insert(statements)
-    for name, sink in sinks.items():
+    asked = {name: declared(STATEMENTS[name][0]) for name in names}
+    runs = 1 if len(names) < len(STATEMENTS) else 2
+    for name, sink in in_runs(streams, home, asked, runs).items():
         expected = streams.expected(STATEMENTS[name][1])
         found = streams.found(sink)
         # A row that meets tables only is decided at once, also the last one.

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from wjoin.asking.judged import Fault
@@ -110,21 +110,30 @@ class History:
         return ""
 
 
-def in_time(history: History, stream: int) -> tuple[DataFrame, int, int]:
-    """Return the rows of a stream that a query has read in time, and how many were late or are not read.
-
-    Of a stream of whose rows nothing is known, all.
-    """
-    reader = history.reader
-    rows = reader.tables[stream]
+def in_time(history: History, stream: int) -> DataFrame:
+    """Return the rows of a stream that a query has read in time; of whose rows nothing is known, all."""
+    rows = history.reader.tables[stream]
     if BATCH not in rows.columns:
-        return rows, 0, 0
+        return rows
+    marked, there, lost = _marked(history, stream)
+    return marked.filter(there & ~lost).select(*(each for each in rows.columns if each not in HIDDEN))
+
+
+def late_and_unread(history: History, stream: int) -> tuple[int, int]:
+    """Return how many rows of a stream were late or of the future, and how many are not read yet."""
+    if BATCH not in history.reader.tables[stream].columns:
+        return 0, 0
+    marked, there, lost = _marked(history, stream)
+    (counts,) = marked.select(F.count_if(there & lost), F.count_if(~there)).collect()
+    return counts[0], counts[1]
+
+
+def _marked(history: History, stream: int) -> tuple[DataFrame, Column, Column]:
+    """Return the rows of a stream, and conditions: which have been read, and which of these were lost."""
+    reader = history.reader
     known = [(batch, mark, history.limit(stream, batch)) for batch, mark in history.marks[stream].items()]
     told = reader.asked.engine.rows(known, f"{BATCH} INT, __wjoin_mark BIGINT, __wjoin_limit BIGINT")
-    marked = rows.join(told, BATCH, "left").alias(reader.needs.names[stream])
+    marked = reader.tables[stream].join(told, BATCH, "left").alias(reader.needs.names[stream])
     time = reader.needs.times[stream]
     lost = F.expr(f"coalesce({time} < __wjoin_mark, false) OR coalesce({time} > __wjoin_limit, false)")
-    there = F.col("__wjoin_limit").isNotNull()
-    (counts,) = marked.select(F.count_if(there & lost), F.count_if(~there)).collect()
-    left = marked.filter(there & ~lost).select(*(each for each in rows.columns if each not in HIDDEN))
-    return left, counts[0], counts[1]
+    return marked, F.col("__wjoin_limit").isNotNull(), lost

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame
 from sqlglot import exp
 
-from wjoin.asking.arrival import History, in_time
+from wjoin.asking.arrival import History, in_time, late_and_unread
 from wjoin.asking.judged import EXCHANGED, UNITS, near_miss, scaled, shifted, shifts, written_number
 from wjoin.asking.meant_rows import Reader
 from wjoin.asking.needs import Bound, Kind, Need, Needs
@@ -21,6 +21,9 @@ _MOST_PAIRS = 200_000_000
 
 _VALUES = 1_000
 """Values of a key that are looked at for some that are nearly equal."""
+
+_SHOWN_COLUMNS = 2
+"""Columns of a filter whose values are told."""
 
 _IN_TIME = "in time"
 _LOST = "   ← no rows are left"
@@ -83,7 +86,7 @@ def _rows(history: History, number: int, filters: Sequence[Need]) -> tuple[list[
     """Return how many rows a stream has and keeps, and these; None where there are none."""
     reader = history.reader
     name, time = quoted_if_needed(reader.needs.names[number]), reader.needs.times[number]
-    rows, late, unread = in_time(history, number)
+    rows, (late, unread) = in_time(history, number), late_and_unread(history, number)
     labels = [f"with {each.text}" for each in filters] + ["with an event time"] * (time is not None)
     tests = [f"({each.test})" for each in filters] + [f"{time} IS NOT NULL"] * (time is not None)
     both = [" AND ".join(tests[: place + 1]) for place in range(len(tests))]
@@ -114,9 +117,8 @@ def _rows(history: History, number: int, filters: Sequence[Need]) -> tuple[list[
 
 def _seen(reader: Reader, number: int, need: Need, rows: DataFrame) -> Iterator[str]:
     """Yield which values the columns have that a filter reads, where it is true of no row."""
-    for column in list(dict.fromkeys(each.sql("spark") for each in parse(need.text).find_all(exp.Column)))[
-        :2
-    ]:
+    columns = dict.fromkeys(each.sql("spark") for each in parse(need.text).find_all(exp.Column))
+    for column in [*columns][:_SHOWN_COLUMNS]:
         parts = ", ".join(f"{each}({column})" for each in ("min", "max", "mode"))
         (row,) = reader.run(f"SELECT {parts} FROM {reader.alias(number)}", {number: rows}).collect()
         least, most, often = (repr(each) if isinstance(each, str) else str(each) for each in row)

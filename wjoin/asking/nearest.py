@@ -137,7 +137,7 @@ def _counts(history: History, place: int, count: Count, found: Sequence[Judged])
     schema += "".join(f", {name} STRING" for name in names)
     tests = [f"{time} > __wjoin_begin", f"{time} <= __wjoin_end", *([f"({count.test})"] * bool(count.test))]
     tests += [f"CAST({key} AS STRING) = {name}" for key, name in zip(count.keys, names, strict=True)]
-    rows, _, _ = in_time(history, count.stream)
+    rows = in_time(history, count.stream)
     alias = quoted_if_needed(reader.needs.names[count.stream])
     query = f"SELECT __wjoin_n, count(*) FROM {{asked}} JOIN {{rows}} AS {alias} ON {' AND '.join(tests)}"
     told = reader.query(f"{query} GROUP BY 1", asked=engine.rows(asked, schema), rows=rows).collect()

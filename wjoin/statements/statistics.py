@@ -4,9 +4,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from pyspark.sql import DataFrame
 
 from wjoin.context import Asked, Context
+from wjoin.executor.arrival_order import rounded_up
 from wjoin.executor.spark.analyze import Profile, analyze
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.statement_kinds import AlterStream, AnalyzeStream, StatisticEntry
@@ -83,9 +85,7 @@ def _proposed(stream: StreamDeclaration, time: str | None, disorder: float | Non
     own = (declared.value or 0) if declared is not None and declared.declared else 0
     if disorder is None or disorder <= own:
         return None
-    whole = math.ceil(disorder)
-    step: int = 10 ** max(0, len(str(whole)) - 2)
-    return -(-whole // step) * step
+    return int(rounded_up(np.array([math.ceil(disorder)], np.uint64))[0])
 
 
 def _by(stream: StreamDeclaration, statement: AnalyzeStream, fields: dict[str, str]) -> str | None:
