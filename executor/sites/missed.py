@@ -172,7 +172,8 @@ class Missed:
         there, lost = found.wrong, missed.wrong
         self.found = max(0.0, found.guess + sample * float(there.values.sum()))
         results = max(0.0, missed.guess + sample * float(lost.values.sum()))
-        share = results / max(results + self.found, 1.0)
+        total = max(results + self.found, 1.0)
+        share = results / total
         # Of a ratio the errors count that are not alike in both of its parts (the same, section 5.6).
         shared = (replace(each, values=-share * each.values) for each in (lost, there))
         wrong = Sparse.together([lost, *shared]).values
@@ -180,7 +181,8 @@ class Missed:
             # Buckets with most of the pairs may all be outside of the sample, and more is wrong of these.
             heavy = max(1.0, (found.gross + missed.gross) / (sample * max(found.told + missed.told, 1.0)))
             deviation = float(np.sqrt(sample * (sample - 1) * heavy * (wrong**2).sum()))
-            spread = _SIGMAS * deviation / max(1 - share, _NOTHING)
+            # The share may be as much greater as less; then what is missed is more than as much greater.
+            spread = _SIGMAS * deviation / max(1 - share - _SIGMAS * deviation / total, _NOTHING)
         else:
             spread = _FEW * sample * (sample > 1)
         self.missing = Missing(results, spread)
