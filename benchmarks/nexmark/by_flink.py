@@ -1,7 +1,7 @@
 """A query of NEXMark by Flink: python by_flink.py FOLDER QUERY [--results FOLDER] [--live SECONDS].
 
 With the Python of an environment that has apache-flink. Its state is in memory, with a checkpoint every
-second, as each micro-batch of the others is one.
+second, as each micro-batch of the others is one. --count counts the results of a stream, and drops none.
 """
 
 import os
@@ -24,6 +24,7 @@ def _tables(given: Asked, *, batch: bool) -> TableEnvironment:
     config = tables.get_config()
     config.set("parallelism.default", str(os.cpu_count()))
     config.set("table.local-time-zone", "UTC")
+    config.set("pipeline.object-reuse", "true")
     if not batch:
         config.set("execution.checkpointing.interval", "1 s")
         config.set("execution.checkpointing.dir", f"file://{given.scratch / 'checkpoints'}")
@@ -60,6 +61,17 @@ class _Checkpoints:
                     continue
 
 
+def _count(tables: TableEnvironment, text: str) -> int:
+    """Return how many results a stream has. Each second has a batch of them, as each changes the count."""
+    config = tables.get_config()
+    config.set("table.exec.mini-batch.enabled", "true")
+    config.set("table.exec.mini-batch.allow-latency", "1 s")
+    config.set("table.exec.mini-batch.size", "1000000")
+    with tables.execute_sql(f"SELECT COUNT(*) FROM ({text}) AS q").collect() as changes:
+        *_, (count,) = changes
+    return int(count)
+
+
 def main(given: Asked) -> None:
     """Run a query over the files that there are, or over those that come.
 
@@ -67,6 +79,10 @@ def main(given: Asked) -> None:
     """
     tables = _tables(given, batch=given.results is not None and not given.live)
     text = given.query.plain
+    if given.count:
+        began = time.monotonic()
+        report(began, results=_count(tables, text))
+        return
     if given.live:
         text = f"SELECT *, CAST(CURRENT_ROW_TIMESTAMP() AS STRING) AS told FROM ({text}) AS q"
     schema = tables.sql_query(text).get_schema()

@@ -15,7 +15,8 @@ class Asked:
     """A query over the streams below a folder.
 
     ``results``: where its rows go, None to drop them; ``live``: for how many seconds it waits for files, 0 to
-    work off those that there are, ``together`` of each stream in a micro-batch.
+    work off those that there are, ``together`` of each stream in a micro-batch; ``count``: whether Flink
+    counts its results instead.
     """
 
     folder: Path
@@ -23,6 +24,7 @@ class Asked:
     results: Path | None
     live: float
     together: int
+    count: bool
     scratch: Path
 
 
@@ -34,9 +36,12 @@ def asked() -> Asked:
     parser.add_argument("--results", type=Path)
     parser.add_argument("--live", type=float, default=0)
     parser.add_argument("--together", type=int, default=1)
+    parser.add_argument("--count", action="store_true")
     given = parser.parse_args()
     scratch = Path(tempfile.mkdtemp(prefix="wjoin-nexmark-", dir=given.folder.parent))
-    return Asked(given.folder, query(given.query), given.results, given.live, given.together, scratch)
+    return Asked(
+        given.folder, query(given.query), given.results, given.live, given.together, given.count, scratch
+    )
 
 
 def report(began: float, **told: float) -> None:

@@ -5,12 +5,15 @@
 ``--flink`` is the Python of an environment with ``apache-flink``; without it wjoin and Spark are compared.
 First every system gives its results over few rows, which must be DuckDB's. Then each works off the first
 files and all of them, and drops its results: the rate is that of the rows between, so that no start counts.
+Flink reads the same rows from one file of each stream for each of its readers: it takes the files of a folder
+in no order, and then drops rows as late. *Results* are those over all files, as a share of DuckDB's.
 ``--live`` has files appear at a rate and measures from a row's appearing to its result's. Prints a table in
 Markdown.
 """
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -18,7 +21,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -183,24 +186,43 @@ def first_files(whole: Path, folder: Path, count: int) -> Path:
     return folder
 
 
+def dealt(whole: Path, folder: Path, readers: int) -> Path:
+    """Deal the rows of each stream, in their order, to as many files as there are readers."""
+    for stream in COLUMNS:
+        (folder / stream).mkdir(parents=True)
+        with ExitStack() as opened:
+            dealt = [
+                opened.enter_context((folder / stream / f"{reader}.csv").open("wb"))
+                for reader in range(readers)
+            ]
+            for file in sorted((whole / stream).iterdir()):
+                lines = file.read_bytes().splitlines(keepends=True)
+                for reader, to in enumerate(dealt):
+                    to.writelines(lines[reader::readers])
+    return folder
+
+
 def measured(
     pythons: Mapping[str, str],
     asked: Query,
-    folders: Mapping[str, Path],
+    folders: Mapping[str, Mapping[str, Path]],
     more: int,
     live: tuple[Load, float],
     together: int,
+    expected: int,
 ) -> Iterator[str]:
-    """Yield a line of the table for each system that can run a query."""
+    """Yield a line of the table for each system that can run a query, which has ``expected`` results."""
     cut = ("--together", str(together))
     rates: dict[str, float] = {}
     for system, python in pythons.items():
         if not can(system, asked):
-            yield f"| {asked.name} | {system} | {' | '.join([NONE] * 7)} |"
+            yield f"| {asked.name} | {system} | {' | '.join([NONE] * 8)} |"
             continue
+        sources = folders.get(system, folders["spark"])
         start, few, whole = (
-            run(system, python, folders[name], asked, *cut) for name in ("one", "few", "whole")
+            run(system, python, sources[name], asked, *cut) for name in ("one", "few", "whole")
         )
+        counted = run(system, python, sources["whole"], asked, "--count") if system == "flink" else whole
         rates[system] = more / max(1e-9, whole.told["seconds"] - few.told["seconds"])
         waits = (NONE, NONE)
         if live[1] and asked.join is Join.INNER:
@@ -209,6 +231,7 @@ def measured(
         cells = (
             f"{rates[system]:,.0f}",
             NONE if system == "wjoin" else f"{rates['wjoin'] / rates[system]:.1f} ×",
+            f"{counted.told['results'] / expected:.2%}",
             f"{whole.told['state'] / 1e6:,.1f} MB",
             *waits,
             f"{whole.memory / 1e9:.1f} GB",
@@ -261,19 +284,28 @@ def main() -> None:
             return
         for file in range(load.files):
             write(load, root / "whole", file)
-        folders = {
+        files = {
             "whole": root / "whole",
             "few": first_files(root / "whole", root / "few", given.first),
             "one": first_files(root / "whole", root / "one", 1),
         }
+        folders = {"spark": files}
+        if "flink" in pythons:
+            readers = os.cpu_count() or 1
+            folders["flink"] = {
+                name: dealt(folder, root / "dealt" / name, readers) for name, folder in files.items()
+            }
+        tables = oracle(root / "whole")
         more = (load.files - given.first) * load.events
         live = Load(given.rate, 1_000_000, given.rate // 2), given.live
         print(
-            "\n| query | system | rows/s | wjoin's is | state | p50 | p99 | memory | one file, with start |"
+            "\n| query | system | rows/s | wjoin's is | results | state "
+            "| p50 | p99 | memory | one file, with start |"
         )
-        print(f"|{' --- |' * 9}")
+        print(f"|{' --- |' * 10}")
         for each in asked:
-            for line in measured(pythons, each, folders, more, live, given.together):
+            (expected,) = tables.execute(f"SELECT COUNT(*) FROM ({each.plain}) AS q").fetchone() or (0,)
+            for line in measured(pythons, each, folders, more, live, given.together, expected):
                 print(line, flush=True)
 
 
