@@ -12,8 +12,7 @@ from pyspark.sql import functions as F
 from wjoin.executor.spark.dated import dated_rows
 from wjoin.executor.spark.structs import structs
 from wjoin.grammar.join_kinds import JoinKind
-from wjoin.parts.kernels.runs import GREATEST
-from wjoin.planner.plan.block_columns import MATCH_COLUMNS, event_time_expression, quoted
+from wjoin.planner.plan.block_columns import MATCH_COLUMNS, event_time_expression, match_expression, quoted
 from wjoin.planner.plan.physical import Output, PhysicalPlan, StaticJoin, TimeKind
 from wjoin.planner.plan.probes import window_checks
 from wjoin.planner.windows.bounds import Windows
@@ -123,15 +122,5 @@ def _bound(kind: TimeKind, first: str, second: str, bound: int) -> str:
 
 
 def _match(plan: PhysicalPlan, match: str, joined: Sequence[int]) -> str:
-    own = [joined_time(stream) for stream in sorted(joined) if plan.streams[stream].dated]
-    times = ", ".join(own * 2 if len(own) == 1 else own)
-    latest, earliest = f"greatest({times})", f"least({times})"
-    if match != "span":
-        return latest if match == "time" else earliest
-    if plan.time_kind is TimeKind.TIMESTAMP:
-        # A difference of timestamps is one of local times in Spark, a change of the clock in it.
-        span = f"try_subtract(unix_micros({latest}), unix_micros({earliest}))"
-        return f"coalesce({span}, {GREATEST}) * INTERVAL '0.000001' SECOND"
-    if plan.time_kind is TimeKind.INTEGRAL:
-        return f"coalesce(try_subtract({latest}, {earliest}), {GREATEST})"
-    return f"{latest} - {earliest}"
+    times = [joined_time(stream) for stream in sorted(joined) if plan.streams[stream].dated]
+    return match_expression(plan.time_kind, match, times)

@@ -7,8 +7,10 @@ that equals the event time or an exact 64-bit code is not stored twice: it is re
 column when the result leaves the join.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from wjoin.parts.kernels.runs import GREATEST
 from wjoin.planner.plan.physical import PhysicalPlan, StreamScan, TimeKind
 from wjoin.planner.plan.stage_kinds import Pairs, StageEdge
 
@@ -88,6 +90,25 @@ MICROSECONDS = {
     TimeKind.TIMESTAMP_NTZ: "unix_micros(from_utc_timestamp(CAST({} AS TIMESTAMP), current_timezone()))",
 }
 """The Spark expression of an event time as a number, by its kind: microseconds, its own unit if integral."""
+
+
+def match_expression(kind: TimeKind, match: str, times: Sequence[str]) -> str:
+    """Return the Spark expression of a match function, ``time``, ``start`` or ``span``, of some event times.
+
+    >>> match_expression(TimeKind.INTEGRAL, "time", ["A.n", "B.n"])
+    'greatest(A.n, B.n)'
+    """
+    listed = ", ".join(times if len(times) > 1 else [*times] * 2)
+    latest, earliest = f"greatest({listed})", f"least({listed})"
+    if match != "span":
+        return latest if match == "time" else earliest
+    if kind is TimeKind.TIMESTAMP:
+        # A difference of timestamps is one of local times in Spark, a change of the clock in it.
+        span = f"try_subtract(unix_micros({latest}), unix_micros({earliest}))"
+        return f"coalesce({span}, {GREATEST}) * INTERVAL '0.000001' SECOND"
+    if kind is TimeKind.INTEGRAL:
+        return f"coalesce(try_subtract({latest}, {earliest}), {GREATEST})"
+    return f"{latest} - {earliest}"
 
 
 def event_time_expression(scan: StreamScan) -> str:

@@ -3,8 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wjoin.asking.alternatives import Bound
 from wjoin.asking.judged import Combination, Verdict, judged, near_miss
-from wjoin.asking.needs import Bound, Kind, Need, Needs
+from wjoin.asking.needs import Kind, Need, Needs
 from wjoin.planner.plan.physical import TimeKind
 
 HOUR = 3_600_000_000

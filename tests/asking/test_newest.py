@@ -1,7 +1,8 @@
 """EXPLAIN MATCH over the newest windows and joins: the statement itself is the oracle of what is a result."""
 
+import itertools
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -97,6 +98,119 @@ def test_what_windows_say_of_a_pair(session: wjoin.Session, name: str, asked: in
         found = told(session, f"EXPLAIN MATCH A(id = {one['id']}), B(id = {other['id']}) {select}")
         assert found.startswith("These rows are no result:" if cause else "These rows are a result:"), found
         assert (cause or "Satisfied: ") in found
+
+
+MATCHES = {
+    "MATCH_TIME() < 25": lambda one, other: max(one, other),
+    "MATCH_START() > 9": lambda one, other: min(one, other),
+    "MATCH_SPAN() % 2 = 0": lambda one, other: abs(one - other),
+}
+HOLDS = [lambda value: value < 25, lambda value: value > 9, lambda value: value % 2 == 0]
+
+
+@pytest.mark.parametrize("asked", tiers([1, 12, 100], long=[12], thorough=[100]))
+def test_what_conditions_on_match_functions_say_of_a_pair(session: wjoin.Session, asked: int) -> None:
+    drawn = random.Random(asked)
+    first, second = drawn_rows(drawn), drawn_rows(drawn)
+    declare(session, "newest_a", first)
+    declare(session, "newest_b", second)
+    select = f"""SELECT A.id AS a, B.id AS b FROM newest_a WATERMARK n DELAY OF 0 AS A
+        JOIN newest_b WATERMARK n DELAY OF 0 AS B ON A.k = B.k AND MATCH_TIME() < 25
+        WINDOW (A, B) = 20 WHERE {" AND ".join([*MATCHES][1:])}"""
+    results = {(row.a, row.b) for row in session.sql(select).collect()}
+    pairs = [(one, other) for one in first for other in second if one["k"] == other["k"]]
+    near = [each for each in pairs if abs(int(each[1]["n"] or 0) - int(each[0]["n"] or 0)) <= 20]
+    for one, other in drawn.sample(near, asked):
+        times = int(one["n"] or 0), int(other["n"] or 0)
+        values = {text: value(*times) for text, value in MATCHES.items()}
+        wrong = [
+            f"{text} is not true; {text[: text.index(')') + 1]} is {value}."
+            for (text, value), holds in zip(values.items(), HOLDS, strict=True)
+            if not holds(value)
+        ]
+        assert bool(wrong) == ((one["id"], other["id"]) not in results)
+        found = told(session, f"EXPLAIN MATCH A(id = {one['id']}), B(id = {other['id']}) {select}")
+        assert found.startswith("These rows are no result:" if wrong else "These rows are a result:"), found
+        assert "Not judged" not in found
+        for text in wrong or ["MATCH_SPAN() % 2 = 0"]:
+            assert text in found
+
+
+@pytest.mark.long
+def test_match_functions_of_timestamps_and_what_is_not_the_same_twice(session: wjoin.Session) -> None:
+    at = "timestamp_seconds(1700000000 + n) AS ts"
+    session.sql(f"SELECT 1 AS id, {at} FROM VALUES (0) AS t(n)").createOrReplaceTempView("newest_a")
+    session.sql(f"SELECT n AS id, {at} FROM VALUES (0), (8) AS t(n)").createOrReplaceTempView("newest_b")
+    begin = "FROM newest_a A, newest_b B WINDOW (A, B) = 9 SECONDS WHERE MATCH_SPAN()"
+    select = f"SELECT 1 {begin} < INTERVAL 5 SECONDS"
+    found = told(session, f"EXPLAIN MATCH A(id = 1), B(id = 8) {select}")
+    assert "MATCH_SPAN() < INTERVAL 5 SECONDS is not true; MATCH_SPAN() is INTERVAL '0 00:00:08" in found
+    assert told(session, f"EXPLAIN MATCH A(id = 1), B(id = 0) {select}").startswith("These rows are a result")
+    lines = told(session, f"EXPLAIN MATCH {select}").splitlines()
+    assert lines[-1] == "  1 combination with MATCH_SPAN() < INTERVAL 5 SECONDS"
+    never = told(session, f"EXPLAIN MATCH A(id = 1), B(id = 0) {select} AND 1 = 2")
+    assert "First thing that fails: 1 = 2 is not true." in never
+    unsure = told(session, f"EXPLAIN MATCH A(id = 1), B(id = 0) {select} AND rand() < 0.5")
+    assert "Not judged: rand() < 0.5, which is not the same twice." in unsure
+
+
+COUNTED = {
+    "left": ("A LEFT JOIN {B} ON A.k = B.k", "WINDOW (A, B) = 9 AND WINDOW A = 2 ROWS PER KEY"),
+    "or": ("A FULL JOIN {B} ON A.k = B.k", "WINDOW (A, B) = 2 OR (WINDOW (A, B) = 9 AND WINDOW B = 3 ROWS)"),
+    "since": ("A RIGHT JOIN {B} ON A.k = B.k", "WINDOW (A, B) = 9 AND WINDOW B SINCE (B.v = 1)"),
+    "three": (
+        "A LEFT JOIN {B} ON A.k = B.k LEFT JOIN {C} ON A.k = C.k",
+        "WINDOW (A, B) = 9 AND WINDOW (A, C) = 9 AND WINDOW A = 5 ROWS AND WINDOW B = 3 ROWS PER KEY",
+    ),
+    "a choice": (
+        "A LEFT JOIN {B} ON A.k = B.k LEFT JOIN {C} ON A.k = C.k",
+        "WINDOW (A, B) = 9 AND WINDOW (A, C) = 9 AND (WINDOW (A, B) = 3 OR WINDOW B = 3 ROWS PER KEY)",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "asked"),
+    tiers(
+        [("three", 1), *((each, 4) for each in COUNTED), *((each, 60) for each in COUNTED)],
+        long=[(each, 4) for each in COUNTED],
+        thorough=[(each, 60) for each in COUNTED],
+    ),
+)
+def test_windows_of_rows_say_which_rows_are_partners(session: wjoin.Session, name: str, asked: int) -> None:
+    """The statement itself is the oracle: partners are together in a result."""
+    drawn, (joins, windows) = random.Random(f"{name} {asked}"), COUNTED[name]
+    aliases = [each for each in "ABC" if each == "A" or f"{{{each}}}" in joins]
+    rows = {alias: drawn_rows(drawn) for alias in aliases}
+    tables = {alias: f"newest_{alias.lower()} WATERMARK n DELAY OF 0 AS {alias}" for alias in aliases}
+    for alias in aliases:
+        declare(session, f"newest_{alias.lower()}", rows[alias])
+    listed = ", ".join(f"{alias}.id AS {alias.lower()}" for alias in aliases)
+    items = f"{tables['A']} {joins.removeprefix('A ').format(**tables)}"
+    select = f"SELECT {listed} FROM {items} {windows}"
+    results = {tuple(row) for row in session.sql(select).collect()}
+    together = [each for each in itertools.product(*rows.values()) if _close(each)]
+    partners = [each for each in together if _ids(each) in results]
+    others = [each for each in together if _ids(each) not in results]
+    assert partners and others
+    for each in [*drawn.sample(partners, min(asked, len(partners))), *drawn.sample(others, asked)]:
+        meant = ", ".join(f"{alias}(id = {row['id']})" for alias, row in zip(aliases, each, strict=True))
+        found = told(session, f"EXPLAIN MATCH {meant} {select}")
+        no = "" if _ids(each) in results else "no "
+        assert found.startswith(f"These rows are {no}partners:"), (each, found)
+        assert "Not judged" not in found
+
+
+def _ids(rows: Sequence[Row]) -> tuple[int | None, ...]:
+    return tuple(each["id"] for each in rows)
+
+
+def _close(rows: Sequence[Row]) -> bool:
+    """Whether all conditions but windows of rows may hold."""
+    first, *others = rows
+    return all(
+        each["k"] == first["k"] and abs(int(each["n"] or 0) - int(first["n"] or 0)) <= 9 for each in others
+    )
 
 
 JOINS = {

@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame
 from sqlglot import exp
 
+from wjoin.asking.alternatives import Bound
 from wjoin.asking.arrival import History, in_time, late_and_unread
 from wjoin.asking.judged import EXCHANGED, UNITS, near_miss, scaled, shifted, shifts, written_number
 from wjoin.asking.meant_rows import Reader
-from wjoin.asking.needs import Bound, Kind, Need, Needs
+from wjoin.asking.needs import Kind, Need, Needs
 from wjoin.asking.source_rows import BATCH
 from wjoin.grammar.plurals import counted
 from wjoin.planner.text.scope import quoted_if_needed

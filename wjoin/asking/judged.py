@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from wjoin.asking.needs import Bound, Kind, Need, Needs
+from wjoin.asking.alternatives import Bound
+from wjoin.asking.needs import Kind, Need, Needs
 from wjoin.grammar.plurals import counted
 from wjoin.planner.plan.physical import TimeKind
 from wjoin.planner.windows.lengths import human
@@ -21,15 +22,15 @@ UNITS = ((1_000, "milliseconds"), (1_000_000, "microseconds"), (1_000_000_000, "
 class Combination:
     """A row of each stream: their ``times`` (None: NULL, or none) and each ``rows`` in words.
 
-    By condition: whether it ``holds``, how far the rows are ``beyond`` it (None: NULL, or no window) and the
-    ``sides`` of an equality as text. ``counts``: how many rows each window of rows counts, empty while that
-    is not known.
+    By condition: whether it ``holds``, how far the rows are ``beyond`` it (None: NULL, or no window) and what
+    is ``told`` of it as text, of an equality both sides. ``counts``: how many rows each window of rows
+    counts, empty while that is not known.
     """
 
     times: tuple[int | None, ...]
     holds: tuple[bool, ...]
     beyond: tuple[int | None, ...]
-    sides: tuple[tuple[str | None, str | None] | None, ...]
+    told: tuple[tuple[str | None, ...], ...]
     rows: tuple[str, ...]
     counts: tuple[int, ...] = ()
 
@@ -38,13 +39,14 @@ class Combination:
 class Fault:
     """A need that a combination does not satisfy, in words, and what may be the reason (``hint``).
 
-    ``beyond``: by how much, where it is a window.
+    ``beyond``: by how much, where it is a window. ``later``: as that of the need.
     """
 
     kind: Kind
     text: str
     beyond: int = 0
     hint: str = ""
+    later: bool = False
 
     @property
     def lines(self) -> list[str]:
@@ -70,19 +72,18 @@ def judged(needs: Needs, combination: Combination) -> Verdict:
     """Return what a combination lacks. Pure."""
     faults: list[Fault] = []
     satisfied: list[str] = []
-    found = zip(needs.conditions, combination.holds, combination.beyond, combination.sides, strict=True)
-    for need, holds, beyond, sides in found:
+    found = zip(needs.conditions, combination.holds, combination.beyond, combination.told, strict=True)
+    for need, holds, beyond, told in found:
         if holds:
             satisfied.append(need.text)
         elif need.beyond:
             faults.append(_said(needs, need, beyond))
         else:
-            faults.append(Fault(need.kind, _condition(need, sides)))
+            faults.append(Fault(need.kind, _condition(need, told), later=need.later))
     outside, inside = _windows(needs, combination)
     faults += outside
-    return Verdict(
-        combination, tuple(sorted(faults, key=lambda each: each.kind.value)), (*satisfied, *inside)
-    )
+    in_order = sorted(faults, key=lambda each: (each.later, each.kind.value))
+    return Verdict(combination, tuple(in_order), (*satisfied, *inside))
 
 
 def _said(needs: Needs, need: Need, beyond: int | None) -> Fault:
@@ -201,12 +202,15 @@ def scaled(needs: Needs, large: int, small: int, scale: int, unit: str) -> str:
     return f"The time of {names}: is one of them in {unit}?"
 
 
-def _condition(need: Need, sides: tuple[str | None, str | None] | None) -> str:
-    if sides is None:
-        return f"{need.text} is not true"
-    left, right = sides
+def _condition(need: Need, told: Sequence[str | None]) -> str:
+    if not need.sides:
+        values = (
+            f"{words} is {value or 'NULL'}" for (words, _), value in zip(need.values, told, strict=True)
+        )
+        return "; ".join([f"{need.text} is not true", *values])
+    left, right = told
     if left is None or right is None:
-        empty = [text for (_, text), value in zip(need.sides, sides, strict=True) if value is None]
+        empty = [text for (_, text), value in zip(need.sides, told, strict=True) if value is None]
         return f"{need.text}: {' and '.join(empty)} is NULL, which equals nothing"
     return f"{need.text}: {left!r} is not {right!r}{near_miss(left, right)}"
 

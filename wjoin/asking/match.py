@@ -6,6 +6,7 @@ from pyspark.sql import SparkSession
 
 from wjoin.asking.arrival import History
 from wjoin.asking.funnel import funnel
+from wjoin.asking.judged import Verdict
 from wjoin.asking.meant_rows import Candidates, Reader
 from wjoin.asking.nearest import Judged, nearest_of
 from wjoin.asking.needs import Needs, needs_of
@@ -114,8 +115,7 @@ def _missing(reader: Reader, found: Sequence[Candidates], meant: Sequence[MeantR
 def _told(needs: Needs, found: Sequence[Candidates], nearest: Judged) -> Iterator[str]:
     """Yield what is told of the nearest combination."""
     verdict, unjudged = nearest.verdict, (*needs.unjudged, *nearest.unknown)
-    what = ("partners", "no partners") if needs.partners else ("a result", "no result")
-    yield f"These rows are {what[bool(verdict.faults)]}:"
+    yield f"These rows are {_what(needs, verdict)}:"
     for name, each, row in zip(needs.names, found, verdict.combination.rows, strict=True):
         yield f"  {name}  {row}{_of(each)}"
     if verdict.faults:
@@ -131,6 +131,14 @@ def _told(needs: Needs, found: Sequence[Candidates], nearest: Judged) -> Iterato
         yield f"{text[0].upper()}{text[1:]}."
     if unjudged:
         yield f"Not judged: {listed(unjudged)}."
+
+
+def _what(needs: Needs, verdict: Verdict) -> str:
+    if not needs.partners:
+        return "no result" if verdict.faults else "a result"
+    if not verdict.faults:
+        return "partners"
+    return "partners, but no result" if all(each.later for each in verdict.faults) else "no partners"
 
 
 def _of(found: Candidates) -> str:

@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from heapq import nsmallest
 from typing import Any
 
+from wjoin.asking.alternatives import Count
 from wjoin.asking.arrival import Arrived, History, in_time
 from wjoin.asking.judged import Combination, Verdict, judged
 from wjoin.asking.meant_rows import Candidates
-from wjoin.asking.needs import Count, Kind, Needs
+from wjoin.asking.needs import Kind, Needs
 from wjoin.asking.source_rows import BATCH, HIDDEN, PLACE
 from wjoin.planner.text.scope import quoted_if_needed
 
@@ -84,9 +85,7 @@ def _judged(history: History, found: Sequence[Candidates], asked: _Asked) -> Ite
     parts = ["NULL" if time is None else time for time in needs.times]
     parts += [f"coalesce({each.test}, false)" for each in needs.conditions]
     parts += [each.beyond or "NULL" for each in needs.conditions]
-    keys = [number for number, each in enumerate(needs.conditions) if each.kind is Kind.KEY]
-    for number in keys:
-        parts += [f"CAST({side} AS STRING)" for _, side in needs.conditions[number].sides]
+    parts += [f"CAST({value} AS STRING)" for each in needs.conditions for value in each.told]
     shown = [_shown_columns(needs, number, each) for number, each in enumerate(found)]
     for columns in shown:
         parts += [f"CAST({column} AS STRING)" for column, _ in columns]
@@ -100,7 +99,7 @@ def _judged(history: History, found: Sequence[Candidates], asked: _Asked) -> Ite
     frames = {number: each.rows for number, each in enumerate(found)}
     for row in reader.run(f"SELECT {listed_parts} FROM {tables}", frames).toLocalIterator():
         taken = iter(row)
-        combination = _combination(needs, keys, shown, taken)
+        combination = _combination(needs, shown, taken)
         arrived = [_arrived(next(taken), next(taken)) for _ in found]
         verdict, dropped = judged(needs, combination), history.dropped(arrived, combination.times)
         times = enumerate(combination.times)
@@ -129,8 +128,9 @@ def _counts(history: History, place: int, count: Count, found: Sequence[Judged])
     engine, time = reader.asked.engine, reader.needs.times[count.stream]
     asked = []
     for number, each in enumerate(found):
-        times = [own for own in each.verdict.combination.times if own is not None]
-        begin = each.verdict.combination.times[count.stream]
+        every = each.verdict.combination.times
+        times = [own for stream in count.among if (own := every[stream]) is not None]
+        begin = every[count.stream]
         asked.append((number, begin, max(times, default=None), *each.values[place]))
     names = [f"__wjoin_k{number}" for number in range(len(count.keys))]
     schema = ", ".join(["__wjoin_n INT, __wjoin_begin BIGINT, __wjoin_end BIGINT"])
@@ -169,17 +169,14 @@ def _arrived(place: Any, batch: Any) -> Arrived | None:
 
 
 def _combination(
-    needs: Needs, keys: Sequence[int], shown: Sequence[Sequence[tuple[str, str]]], taken: Iterator[Any]
+    needs: Needs, shown: Sequence[Sequence[tuple[str, str]]], taken: Iterator[Any]
 ) -> Combination:
     times = tuple(_whole(next(taken)) for _ in needs.times)
     holds = tuple(bool(next(taken)) for _ in needs.conditions)
     beyond = tuple(_whole(next(taken)) for _ in needs.conditions)
-    sides: list[tuple[str | None, str | None] | None] = [None] * len(needs.conditions)
-    for number in keys:
-        left, right = next(taken), next(taken)
-        sides[number] = (_text(left), _text(right))
+    told = tuple(tuple(_text(next(taken)) for _ in each.told) for each in needs.conditions)
     rows = tuple(", ".join(f"{name} {_short(next(taken))}" for _, name in columns) for columns in shown)
-    return Combination(times, holds, beyond, tuple(sides), rows)
+    return Combination(times, holds, beyond, told, rows)
 
 
 def _whole(value: Any) -> int | None:

@@ -1,13 +1,13 @@
 """What rows need to be a result of a window join: the conditions of its plan, in the order of asking."""
 
-import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
-from itertools import product
 
+from wjoin.asking.alternatives import Bound, Count, alternatives_of, can_be_told
 from wjoin.grammar.join_kinds import JoinKind
 from wjoin.grammar.plurals import counted, listed
+from wjoin.grammar.spans import Span
 from wjoin.planner.bind.in_row import RowEnd
 from wjoin.planner.conditions.conjuncts import (
     ColumnComparison,
@@ -18,12 +18,16 @@ from wjoin.planner.conditions.conjuncts import (
     Residual,
     streams_of,
 )
-from wjoin.planner.plan.block_columns import MICROSECONDS, event_time_expression
+from wjoin.planner.plan.block_columns import (
+    MATCH_COLUMNS,
+    MICROSECONDS,
+    event_time_expression,
+    match_expression,
+)
 from wjoin.planner.plan.physical import TimeKind
 from wjoin.planner.planning import PlannedSelect
-from wjoin.planner.windows.bounds import Windows
+from wjoin.planner.text.pieces import read_condition
 from wjoin.planner.windows.lengths import human
-from wjoin.planner.windows.window_graph import MAXIMUM_BRANCHES, WindowGraph
 
 
 class Kind(Enum):
@@ -42,7 +46,9 @@ class Need:
 
     ``text`` shows it, ``test`` is the Spark expression that is true where it is satisfied. ``sides`` has the
     expression of each stream of an equality. Of a window that a row says itself ``beyond`` is that of how far
-    another row, of ``other``, is outside; that is too late where it ends ``after`` the row.
+    another row, of ``other``, is outside; that is too late where it ends ``after`` the row. ``values`` are
+    what is told where it is not satisfied, in words and as Spark expressions. ``later``: it is one of WHERE,
+    asked of what outer joins have made.
     """
 
     kind: Kind
@@ -53,51 +59,13 @@ class Need:
     beyond: str = ""
     other: int = 0
     after: bool = True
-
-
-@dataclass(frozen=True)
-class Bound:
-    """A window between two streams: ``second`` is from ``least`` to ``most`` later than ``first``.
-
-    In microseconds, in the unit of the event time where that is integral; None where there is no bound.
-    """
-
-    first: int
-    second: int
-    least: int | None
-    most: int | None
+    values: tuple[tuple[str, str], ...] = ()
+    later: bool = False
 
     @property
-    def streams(self) -> tuple[int, int]:
-        """The streams that it is about."""
-        return self.first, self.second
-
-    @property
-    def width(self) -> float:
-        """How much the times of rows inside may differ, infinity where nothing limits that."""
-        return math.inf if self.most is None or self.least is None else self.most - self.least
-
-    def beyond(self, times: Sequence[int]) -> int:
-        """Return by how much the times of one row of each stream are outside, 0 inside."""
-        later = times[self.second] - times[self.first]
-        if self.most is not None and later > self.most:
-            return later - self.most
-        if self.least is not None and later < self.least:
-            return self.least - later
-        return 0
-
-
-@dataclass(frozen=True)
-class Count:
-    """A window of rows: fewer than ``rows`` rows of ``stream`` are later than its own, up to the latest one.
-
-    Of those that satisfy ``test`` (empty: all) and have the same values of ``keys``, in SQL over its alias.
-    """
-
-    stream: int
-    rows: int
-    test: str
-    keys: tuple[str, ...]
+    def told(self) -> tuple[str, ...]:
+        """The Spark expressions of what is told where it is not satisfied."""
+        return tuple(each for _, each in self.sides) + tuple(each for _, each in self.values)
 
 
 @dataclass(frozen=True)
@@ -170,15 +138,21 @@ class Needs:
 def needs_of(planned: PlannedSelect) -> Needs:
     """Return what a result of a planned block needs."""
     plan, bound = planned.physical, planned.bound
-    counts = tuple(_counts(planned))
     times = tuple(
         MICROSECONDS[plan.time_kind].format(event_time_expression(scan)) if scan.dated else None
         for scan in plan.streams
     )
     written = len(bound.conjuncts) - len(bound.row_ends)
-    found = [each for conjunct in bound.conjuncts[:written] if (each := _need(conjunct)) is not None]
+    outer = bound.tree.kind is not JoinKind.INNER
+    found = [
+        replace(need, later=outer and conjunct.on is None and need.kind is not Kind.KEY)
+        for conjunct in bound.conjuncts[:written]
+        if (need := _need(planned, conjunct)) is not None
+    ]
     ends = zip(bound.row_ends, bound.conjuncts[written:], strict=True)
     found += [_end(end, conjunct, planned, times) for end, conjunct in ends]
+    alternatives = tuple(alternatives_of(planned))
+    counts = tuple(dict.fromkeys(each for _, own in alternatives for each in own))
     return Needs(
         names=planned.graph.names,
         kind=plan.time_kind,
@@ -186,26 +160,17 @@ def needs_of(planned: PlannedSelect) -> Needs:
         ahead=tuple(scan.ahead for scan in plan.streams),
         times=times,
         conditions=tuple(sorted(found, key=lambda each: each.kind.value)),
-        alternatives=tuple(_alternatives(planned.graph)),
+        alternatives=tuple(bounds for bounds, _ in alternatives),
         columns=tuple(_columns(planned, stream) for stream in range(len(times))),
         unjudged=tuple(_unjudged(planned)),
         counts=counts,
-        asked=plan.asked if counts else (),
+        asked=tuple(tuple(map(counts.index, own)) for _, own in alternatives) if counts else (),
         partners=tuple(_partners(planned)),
         idle=frozenset(number for number, each in enumerate(plan.streams) if each.idle_after is not None),
     )
 
 
-def _counts(planned: PlannedSelect) -> Iterator[Count]:
-    """Yield the windows of rows; none of a tree of joins, of which they say what are partners."""
-    plan = planned.physical
-    for each in () if planned.bound.tree.joins else plan.counted:
-        codes = (plan.streams[each.stream].codes[key] for key in each.keys)
-        keys = tuple(part for code in codes for part in code.expressions)
-        yield Count(each.stream, each.rows, each.condition, keys)
-
-
-def _need(conjunct: Conjunct) -> Need | None:
+def _need(planned: PlannedSelect, conjunct: Conjunct) -> Need | None:
     streams = tuple(sorted(streams_of(conjunct)))
     match conjunct:
         case Filter():
@@ -215,9 +180,35 @@ def _need(conjunct: Conjunct) -> Need | None:
             sides = ((left.stream, left.text), (right.stream, right.text))
             return Need(Kind.KEY, streams, shown, shown, sides)
         case Residual(text, _, matches):
-            return None if matches or not streams else _test(Kind.CONDITION, streams, text)
+            if _is_volatile(conjunct):
+                return None
+            every = tuple(range(len(planned.graph.names)))
+            need = _test(Kind.CONDITION, every if matches or not streams else streams, text)
+            return _by_match(planned, need, matches) if matches else need
         case ColumnComparison() | PredicateCall():
             return _test(Kind.CONDITION, streams, conjunct.text)
+
+
+def _is_volatile(condition: Residual) -> bool:
+    return read_condition(condition.text, Span(0, len(condition.text))).is_volatile
+
+
+def _by_match(planned: PlannedSelect, need: Need, matches: Collection[str]) -> Need:
+    """Return a condition on match functions as one on the event times that they go by."""
+    plan = planned.physical
+    dated = [scan for number, scan in enumerate(plan.streams) if scan.dated and number not in plan.hidden]
+    times = [event_time_expression(each) for each in dated]
+    if plan.time_kind is TimeKind.INTEGRAL:
+        times = [f"CAST({each} AS BIGINT)" for each in times]
+    text, test, values = need.text, need.test, []
+    for each in sorted(matches):
+        words, value = f"MATCH_{each.upper()}()", match_expression(plan.time_kind, each, times)
+        text, test = (
+            piece.replace(MATCH_COLUMNS[each], other)
+            for piece, other in ((text, words), (test, f"({value})"))
+        )
+        values.append((words, value))
+    return replace(need, text=text, test=test, values=tuple(values))
 
 
 def _end(end: RowEnd, conjunct: Conjunct, planned: PlannedSelect, times: Sequence[str | None]) -> Need:
@@ -233,22 +224,6 @@ def _end(end: RowEnd, conjunct: Conjunct, planned: PlannedSelect, times: Sequenc
 
 def _test(kind: Kind, streams: tuple[int, ...], text: str) -> Need:
     return Need(kind, streams, text, text)
-
-
-def _alternatives(graph: WindowGraph) -> Iterator[tuple[Bound, ...]]:
-    """Yield the alternatives of windows; of a tree of joins those of all joins, each with each."""
-    if math.prod(map(len, graph.joins)) > MAXIMUM_BRANCHES or not graph.joins:
-        yield from (tuple(_bounds(each.given)) for each in graph.branches)
-    else:
-        yield from (tuple(bound for own in each for bound in _bounds(own)) for each in product(*graph.joins))
-
-
-def _bounds(given: Windows) -> Iterator[Bound]:
-    for first in range(given.size):
-        for second in range(first + 1, given.size):
-            most, back = given.between(first, second), given.between(second, first)
-            if most is not None or back is not None:
-                yield Bound(first, second, None if back is None else -back, most)
 
 
 def _columns(planned: PlannedSelect, stream: int) -> tuple[str, ...]:
@@ -271,12 +246,11 @@ def _columns(planned: PlannedSelect, stream: int) -> tuple[str, ...]:
 
 def _unjudged(planned: PlannedSelect) -> Iterator[str]:
     """Yield what decides of a result besides its needs."""
-    plan, tree = planned.physical, planned.bound.tree
-    if plan.counted and tree.joins:
-        yield "windows of rows"
+    if not can_be_told(planned.graph):
+        yield "which alternatives of the windows hold, of so many"
     for each in planned.bound.conjuncts:
-        if isinstance(each, Residual) and each.matches:
-            yield each.text
+        if isinstance(each, Residual) and _is_volatile(each):
+            yield f"{each.text}, which is not the same twice"
 
 
 def _partners(planned: PlannedSelect) -> Iterator[str]:

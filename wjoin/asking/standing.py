@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from wjoin.executor.state.kept_rows import watermark
+from wjoin.grammar.join_kinds import JoinKind
 from wjoin.grammar.plurals import listed
 from wjoin.planner.plan.physical import PhysicalPlan, TimeKind
 from wjoin.planner.plan.stage_kinds import Join
@@ -44,7 +45,9 @@ class Standing:
     def undecided(self, rows: Mapping[int, int]) -> Iterator[str]:
         """Yield until when a combination waits for what windows of rows count; ``rows`` as in ``told``."""
         dated = [number for number, each in enumerate(self.plan.streams) if each.dated]
-        if not self.plan.asked or not all(self.plan.asked) or not rows.keys() >= {*dated}:
+        # Where not all joins are inner ones, rows wait before they meet, whatever the alternative.
+        waits = all(self.plan.asked) if self.plan.kind is JoinKind.INNER else bool(self.plan.counted)
+        if not self.plan.counted or not waits or not rows.keys() >= {*dated}:
             return
         streams = sorted({each.stream for each in self.plan.counted})
         last = max(rows.values())
