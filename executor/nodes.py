@@ -48,6 +48,9 @@ SAMPLED, CHOSEN, BIN = 40, 41, 48
 
 HOME = (1 << 32) - 1
 
+_STAGE = 56
+"""The bits of a row's number that tell the stages apart."""
+
 
 @dataclass(frozen=True)
 class Nodes:
@@ -97,11 +100,13 @@ class Nodes:
 
     @property
     def flow(self) -> Flow:
-        """The flow before anything is measured: all is visited."""
+        """The flow before anything is measured: all is visited.
+
+        All stages have one sample of keys: what has come so far by it alone is followed to the end.
+        """
         measured = self.route != BASE
         return Flow(
             nodes=self.count,
-            seed=self.form.seed,
             error=self.error,
             messages=self.messages,
             greedy=self.summary.greedy,
@@ -233,7 +238,8 @@ class Chooser:
             return Visited(Visits(homes, nowhere, nowhere[:, 0], Role.STORE), nowhere.astype(np.uint8))
         begun = Role.BOTH if stored else Role.PROBE
         scores, bins = self.scores(number, codes, homes)
-        found = targets(codes, rows, homes, scores, self.flow)
+        # Each stage draws lots of its own.
+        found = targets(codes, rows ^ (self.nodes.form.seed << _STAGE), homes, scores, self.flow)
         return Visited(Visits(homes, found.chosen, found.sampled, begun), bins)
 
     @property

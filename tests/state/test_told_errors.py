@@ -1,10 +1,14 @@
 """An approximate join as it runs, without Spark: what is asked for is kept, and what is told is true."""
 
+from collections.abc import Sequence
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 
 from tests.kit.local import LocalWorkers
 from tests.kit.planned import block_of, plan_over, stream_of
+from wjoin.executor import nodes
 from wjoin.executor.counts import Counts
 from wjoin.planner.cost.model import CostSettings
 from wjoin.planner.plan.physical import PhysicalPlan
@@ -37,7 +41,7 @@ def plan_of(hints: str) -> PhysicalPlan:
     return plan_over(f"SELECT /*+ {hints} */ A.ts, B.ts AS other {text}", [stream] * 2, costs=costs).physical
 
 
-def results(plan: PhysicalPlan, batches: list[tuple[Drawn, Drawn]]) -> tuple[int, LocalWorkers]:
+def results(plan: PhysicalPlan, batches: Sequence[tuple[Drawn, ...]]) -> tuple[int, LocalWorkers]:
     """Return how many results there are, and the workers after them."""
     local, found = LocalWorkers(plan, NODES), 0
     for each in batches:
@@ -85,6 +89,37 @@ def test_the_error_is_about_what_is_asked_for(name: str) -> None:
     lost, _, low, high = lost_and_told(name, 1, 500, 0.8, 0.1)
     assert 0.03 < lost < 0.13
     assert low < lost < high
+
+
+def test_of_three_streams_what_each_stage_loses_is_told() -> None:
+    stream = stream_of({"k": "bigint", "region": "bigint"}, {"rate": 20}, home="region")
+    text = "FROM a A, b B, c C WINDOW = 2 SECONDS WHERE A.k = B.k AND B.k = C.k"
+    hints = f"PLAN(DIGEST, {NODES}), APPROXIMATE(messages = 1)", f"PLAN(BASE, {NODES})"
+    some, whole = (
+        plan_over(f"SELECT /*+ {each} */ A.ts {text}", [stream] * 3, costs=CostSettings(cores=2)).physical
+        for each in hints
+    )
+    batches = [(*pair, pair[0]) for pair in drawn(5, 60, 0.0)[:5]]
+    for each in (rows for batch in batches for rows in batch):
+        each["k"] %= 40
+    with patch.object(nodes, "SAMPLE", 0.5):
+        found, local = results(some, batches)
+        first, last = local.chooser(0), local.chooser(1)
+    assert first is not None and last is not None
+    lost = 1 - found / results(whole, batches)[0]
+    assert last.estimate.error == pytest.approx(lost, abs=0.05)
+    assert last.estimate.low < lost < last.estimate.high
+    assert lost > 0.2
+    codes = np.arange(1000)
+    (one, other) = (
+        each.visits(
+            next(number for number, asked in enumerate(each.nodes.asked) if asked), codes, 0 * codes, codes
+        )
+        for each in (first, last)
+    )
+    # What only a trial has found is tried on: the sample has all that is lost on the way.
+    assert (one.visits.tried == other.visits.tried).all() and one.visits.tried.any()
+    assert (one.visits.chosen != other.visits.chosen).any()
 
 
 @pytest.mark.long

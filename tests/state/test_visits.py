@@ -32,6 +32,17 @@ def test_visits_are_told_by_node() -> None:
     assert list(node_rows(progress)) == [("1", "10", "0.5", "4"), ("11", "10", "2.5", "0")]
 
 
+def test_visits_of_partial_results_are_told_apart() -> None:
+    first = {**counts(10, 10, seen=(10, 10), kept=(1, 1)), **TOLD, "homed@0": 20, "visits@0": 30}
+    last = {"comparisons": 9, "matches": 70, "visits": 2000, "homed@0": 900, "visits@0": 2000}
+    progress = report(0, first, last).progress
+    assert (progress.visits, progress.partial_visits, progress.partial_results) == (2030, 2000, 900)
+    assert visits_words(progress).startswith(
+        "1.5 visits a row and 2.2 a partial result (45 of these a row), "
+    )
+    assert next(node_rows(progress))[:3] == ("1", "20", "1.5")
+
+
 def test_nothing_is_known_before_the_sample_has_results() -> None:
     progress = micro_batch(0, **TOLD | {"missing": 0, "missing_least": 0, "missing_most": 1_000_000}).progress
     assert progress.results_lost == (0, 0, 1)

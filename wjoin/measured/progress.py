@@ -66,8 +66,9 @@ class Done:
     ``results_most``, but for ``results_unknown`` micro-batches in which all may have been shed.
     In an approximate join the same are lost because rows do not visit all nodes: ``visits`` are those that
     they make, ``trials`` of them to measure only, ``summary_bytes`` what nodes have told of their windows;
-    and by the number of the node, from 1, ``rows_by_node`` that live there (partial results, too),
-    ``visits_by_node`` that it has had, and ``summary_bytes_by_node`` that it has told.
+    and by the number of the node, from 1, ``rows_by_node`` that live there, ``visits_by_node`` of rows that
+    it has had, and ``summary_bytes_by_node`` that it has told. Of more than two streams ``partial_results``
+    are made, too, which go on to the next stream: ``partial_visits`` of the ``visits`` are theirs.
     Of streams at sites, ``choices`` tell the results that are ``found`` and ``missing`` as the sites' counts
     have them (``least`` to ``most`` of the latter, and ``late`` rows), and ``sites`` what each was asked, by
     address: its ``rows``, ``messages`` and ``summary_bytes``.
@@ -100,6 +101,8 @@ class Done:
     results_most: float = 0.0
     results_unknown: int = 0
     visits: int = 0
+    partial_visits: int = 0
+    partial_results: int = 0
     trials: int = 0
     summary_bytes: int = 0
     rows_by_node: Counts = field(default_factory=dict)
@@ -253,7 +256,7 @@ def read(progress: Any) -> Progress:
     stages: dict[str, dict[str, int]] = {}
     joins: set[int] = set()
     of_joins: dict[int, dict[str, int]] = {}
-    visits: list[dict[str, int]] = []
+    visits: Counter[str] = Counter()
     by_node: dict[str, Counter[str]] = {name: Counter() for name in BY_NODE}
     layers: Counter[str] = Counter()
     for query, stage, values in observations(body):
@@ -263,14 +266,16 @@ def read(progress: Any) -> Progress:
             counts = {name: values.get(name) or 0 for name in ("comparisons", "matches")}
             stages[f"{query}.{stage}"] = counts
             matches[query] = max(matches.get(query, (-1, 0)), (stage, counts["matches"]))
-            visits.append({name: values.get(name) or 0 for name in _VISITS})
+            visits.update({name: values.get(name) or 0 for name in _VISITS})
+            visits["partial_visits"] += (values.get("visits") or 0) if stage else 0
             of_join = of_joins.setdefault(query, {})
             # The observations of a join come in any order, and its results are those of the last stage.
             if stage == matches[query][0]:
                 of_join |= {name: max(0, values.get(name) or 0) for name in _OF_RESULTS}
         for name, value in values.items():
             of_nodes, _, node = name.partition("@")
-            if node and of_nodes in by_node:
+            # Rows visit nodes in the first stage, partial results in the others.
+            if node and of_nodes in by_node and not (stage and of_nodes != "summary_bytes"):
                 by_node[of_nodes][str(int(node) + 1)] += value or 0
             counter = name.partition(":")[0]
             layers[counter] += value or 0
@@ -290,6 +295,8 @@ def read(progress: Any) -> Progress:
     seen, furthest = (_known(totals.get(name, {})) for name in ("seen", "furthest"))
     kept_from = {alias: time for alias, time in totals.get("kept_from", {}).items() if time < NOTHING_FIRST}
     found = [_estimate(each) for each in of_joins.values()]
+    results = sum(count for _, count in matches.values())
+    partial = sum(counts["matches"] for counts in stages.values()) - results if visits["visits"] else 0
     chosen, sites = choices(body)
     return Progress(
         query=body.get("name") or str(body.get("id")),
@@ -298,7 +305,7 @@ def read(progress: Any) -> Progress:
         rows_in=totals.get("rows", {}),
         late=totals.get("late", {}),
         null_times=totals.get("undated", {}),
-        matches=sum(count for _, count in matches.values()),
+        matches=results,
         comparisons=sum(counts["comparisons"] for counts in stages.values()),
         state_rows=totals.get("kept", {}),
         state_bytes=sum(totals.get("kept_bytes", {}).values()),
@@ -329,7 +336,8 @@ def read(progress: Any) -> Progress:
         results_unknown=int(any(each.most is None for each in found)),
         choices=chosen,
         sites=sites,
-        **{name: sum(each.get(name, 0) for each in visits) for name in _VISITS},
+        **{name: visits[name] for name in (*_VISITS, "partial_visits")},
+        partial_results=partial,
         rows_by_node=dict(by_node["homed"]),
         visits_by_node=dict(by_node["visits"]),
         summary_bytes_by_node=dict(by_node["summary_bytes"]),

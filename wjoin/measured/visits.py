@@ -22,8 +22,8 @@ _WORTH = 0.02
 
 
 def visits_of_a_row(done: Done) -> float:
-    """Return how many nodes other than its own a row has visited, on average."""
-    return done.visits / max(1, sum(done.rows_in.values()))
+    """Return how many nodes other than its own a row has visited, on average, without partial results."""
+    return (done.visits - done.partial_visits) / max(1, sum(done.rows_in.values()))
 
 
 def visits_words(done: Done) -> str:
@@ -36,8 +36,22 @@ def visits_words(done: Done) -> str:
     if done.choices:
         return _brought_words(done)
     told = done.summary_bytes / max(1, sum(done.rows_in.values()))
-    visits = f"{visits_of_a_row(done):.2g} visits a row{_spread(done)}, {told:.2g} bytes of summaries a row"
-    return f"{visits}, {lost_words(done)}"
+    visits = f"{visits_of_a_row(done):.2g} visits a row{_spread(done)}{_partial_words(done)}"
+    return f"{visits}, {told:.2g} bytes of summaries a row, {lost_words(done)}"
+
+
+def _partial_words(done: Done) -> str:
+    """Return how many visits partial results have made, of which there may be many for each row.
+
+    >>> _partial_words(Done(rows_in={"A": 5, "B": 5}, visits=65, partial_visits=55, partial_results=50))
+    ' and 1.1 a partial result (5 of these a row)'
+    """
+    if not done.partial_results:
+        return ""
+    many = done.partial_results / max(1, sum(done.rows_in.values()))
+    return (
+        f" and {done.partial_visits / done.partial_results:.2g} a partial result ({many:.2g} of these a row)"
+    )
 
 
 NODE_HEAD = ("node", "rows that live there", "visits for each", "bytes of summaries for each")
@@ -118,7 +132,8 @@ class Visits:
 
 
 _ADDED = (
-    *("rows_in", "visits", "trials", "summary_bytes", "choices", "sites"),
+    *("rows_in", "visits", "partial_visits", "partial_results", "trials", "summary_bytes"),
+    *("choices", "sites"),
     *("rows_by_node", "visits_by_node", "summary_bytes_by_node"),
     *("matches", "results_expected", "results_least", "results_most", "results_unknown"),
 )

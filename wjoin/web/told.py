@@ -93,6 +93,7 @@ _NUMBERS = (
     *("late", "null_times", "ahead", "dropped_by_spark", "state_rows", "state_bytes", "kept_bytes"),
     "spark_state_rows",
     *("spark_state_bytes", "watermarks", "seen", "visits", "trials", "summary_bytes"),
+    *("partial_visits", "partial_results"),
     *("rows_by_node", "visits_by_node", "summary_bytes_by_node", "choices", "sites"),
 )
 
