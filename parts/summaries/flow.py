@@ -41,6 +41,9 @@ visited."""
 _TIGHTEST = 0.25
 """The least share of the losses that are asked for at which a flow aims."""
 
+_HEAVIEST = 2.0**40
+"""w where all that promises anything is visited."""
+
 
 @dataclass(frozen=True)
 class Flow:
@@ -250,12 +253,16 @@ def _limit(visits: FloatArray, wanted: float) -> tuple[int, float]:
 
 def _weight(visits: FloatArray, wanted: float) -> float:
     """Return w of equation 9: times it, probabilities below 1 make so many visits."""
-    low, high = 0.0, 2.0**40
-    for _ in range(100):
-        middle = math.sqrt(max(low, 2.0**-40) * high)
-        enough = visits[1:UNKNOWN] @ np.minimum(middle * CENTRES[1:UNKNOWN], 1.0) + visits[UNKNOWN] >= wanted
-        low, high = (low, middle) if enough else (middle, high)
-    return high
+    known, centres = visits[1:UNKNOWN], CENTRES[1:UNKNOWN]
+    # With w = 1 / centre, greater scores are visited surely, and the others in proportion.
+    surely = visits[UNKNOWN] + known[::-1].cumsum()[::-1] - known
+    in_proportion = (known * centres).cumsum()
+    enough = np.flatnonzero(in_proportion / centres + surely >= wanted)
+    if not len(enough):
+        return _HEAVIEST
+    last = enough[-1]
+    weight = float((wanted - surely[last]) / max(in_proportion[last], 1e-300))
+    return min(max(weight, 0.0), 1 / float(centres[last]))
 
 
 def _forecast(flow: Flow, profile: Profile) -> float:
