@@ -104,7 +104,8 @@ def passed_on(
 
     ``told`` are those that it has been told, ``workers`` those of the next stage.
     """
-    (to,) = destinations(plan, stage) if told else (None,)
+    # Those of a hop go to several inputs of the next one.
+    to = destinations(plan, stage)[0] if told else None
     if to is not None:
         yield from _sent((plan, stage), place, told, (plan, to[0]), workers)
 
@@ -211,14 +212,18 @@ def decided(
     plan: PhysicalPlan, stage: int, ticks: Mapping[int, Ticks], rows: pa.RecordBatch, marks: Marks | None
 ) -> tuple[BoolArray, BoolArray]:
     """Return which results of a stage are known to be inside one of the alternatives, and which to be outside
-    of all, as far as its streams go.
+    of all, as far as the streams go of which they have rows: partial ones have none of some.
 
     ``ticks`` are those of windows of rows that have come, by the numbers of the windows, ``marks`` how far
     the streams have come; None where they are complete.
     """
-    members = plan.stages[stage].members
-    times: Times = {each: int64_view(rows.column(time_name(each))) for each in members}
+    names = {each: time_name(each) for each in plan.stages[stage].members}
+    known_names = rows.schema.names
+    times: Times = {
+        each: int64_view(rows.column(name)) for each, name in names.items() if name in known_names
+    }
     latest = latest_times(times)
+    ticks = {number: own for number, own in ticks.items() if plan.counted[number].stream in times}
     few: dict[int, BoolArray] = {}
     known: dict[int, BoolArray] = {}
     for number, own in ticks.items():
@@ -239,7 +244,9 @@ def inside(plan: PhysicalPlan, stage: int, ticks: Mapping[int, Ticks], found: Co
     """Return the combinations of a stage that are inside one of the alternatives; all is known of them."""
     columns = {time_name(stream): pa.array(times) for stream, times in found.times.items()}
     for window in (plan.counted[number] for number in ticks):
-        place = _input_of(plan, stage, window.stream)
+        if window.stream not in found.times:
+            continue
+        place = _input_of(plan, stage, window.stream, found)
         columns |= {name: found.column(place, name) for name in key_columns(plan, window)}
     rows = pa.RecordBatch.from_pydict(columns)
     chosen, _ = decided(plan, stage, ticks, rows, None)
@@ -260,7 +267,7 @@ def _in_one(
     if not isinstance(own, Join):
         raise AssertionError("a join of a tree has alternatives of its own")
     there = {
-        stream: np.asarray(found.column(_input_of(plan, stage, stream), there_name(stream)))
+        stream: np.asarray(found.column(_input_of(plan, stage, stream, found), there_name(stream)))
         for stream in lacked_streams(plan, own)
     }
     few = {
@@ -276,9 +283,9 @@ def _in_one(
     return chosen
 
 
-def _input_of(plan: PhysicalPlan, stage: int, stream: int) -> int:
+def _input_of(plan: PhysicalPlan, stage: int, stream: int, found: Combinations) -> int:
     inputs = plan.stages[stage].inputs
-    return next(place for place, each in enumerate(inputs) if stream in each.members)
+    return next(place for place in found.rows if stream in inputs[place].members)
 
 
 def latest_times(times: Times) -> Int64Array:

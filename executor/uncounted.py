@@ -41,7 +41,7 @@ from wjoin.planner.plan.block_columns import time_name
 from wjoin.planner.plan.counting import ends_by_count, ends_in_time, windows_at
 from wjoin.planner.plan.edges import held_for
 from wjoin.planner.plan.physical import PhysicalPlan
-from wjoin.planner.plan.stage_kinds import Join, Retention, Stage
+from wjoin.planner.plan.stage_kinds import Hop, Join, PassedOn, Retention, Stage
 
 
 @dataclass(frozen=True)
@@ -284,7 +284,7 @@ class UncountedResults(Uncounted):
 
     def told(self, made: Made) -> Iterator[Made]:
         """Take new results; yield those of stages before the last that are not known to be outside."""
-        if made.to == PAST:
+        if made.to == PAST or self._passed_on(made.to):
             yield made
         elif made.to is None:
             self._take(made.rows)
@@ -293,6 +293,12 @@ class UncountedResults(Uncounted):
             rows = made.rows.filter(pa.array(~outside)) if outside.any() else made.rows
             self.batch.counts.stage.add("matches", rows.num_rows)
             yield Made(rows, made.to)
+
+    def _passed_on(self, to: int | None) -> bool:
+        """Return whether rows of a stream go on to a later hop, where they may meet others."""
+        if to is None or not isinstance(self._stage, Hop):
+            return False
+        return isinstance(self.plan.stages[self.number + 1].inputs[to].source, PassedOn)
 
     def _take(self, rows: pa.RecordBatch) -> None:
         """Take new results; beyond what is held of new rows they are set down on disk."""

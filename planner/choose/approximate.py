@@ -11,7 +11,6 @@ from wjoin.planner.choose.choice import Wish, goal_wish, route_wish
 from wjoin.planner.choose.likely import at_sites, likely_refusals, with_likely
 from wjoin.planner.plan.approximation import Approximation
 from wjoin.planner.request import Planning
-from wjoin.planner.shape.counted import rows_terms
 
 
 def approximated(planning: Planning) -> Planning:
@@ -71,8 +70,6 @@ def _refusals(planning: Planning) -> Iterator[tuple[str, str]]:
     if at_sites(planning):
         yield from likely_refusals(planning)
         return
-    if len(staged) > 2 and rows_terms(planning):
-        yield "counts rows where two streams are joined", exact
     for number in staged:
         relation = planning.request.relations[number]
         if relation.site is not None:

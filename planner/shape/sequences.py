@@ -40,7 +40,8 @@ def sequences(planning: Planning) -> Planning:
         later_paired = (with_later_joins(each, bound.tree, classes) for each in paired)
         drafts = tuple(dict.fromkeys([*drafts, *later_paired]))
     hopping = several if wished is None else ROUTES[wished].hops
-    hopping = hopping and not bound.tree.staged.joins and not rows_terms(planning)
+    exact = planning.approximate is None
+    hopping = hopping and not bound.tree.staged.joins and not (exact and rows_terms(planning))
     return replace(planning, whole=whole, drafts=drafts, hopping=hopping)
 
 

@@ -14,9 +14,16 @@ from wjoin.planner.choose.layouts import Layout, LayoutRule
 SETTINGS = {"spark.master": "local[2]", "spark.sql.shuffle.partitions": "2", "spark.driver.memory": "1g"}
 
 STREAM = """
-CREATE STREAM {name} {columns} USING {format} OPTIONS (path '{place}{name}', '{one_file}' '1')
+CREATE STREAM {name} {columns} USING {source}
 WATERMARK ts DELAY OF INTERVAL {delay} SECONDS {late} {home};
 """
+
+FILES = "{format} OPTIONS (path '{place}{name}', '{one_file}' '1')"
+
+TOPIC = (
+    "kafka OPTIONS (kafka.bootstrap.servers '{servers}', subscribe '{prefix}{name}', "
+    "kafka.default.api.timeout.ms '600000', maxOffsetsPerTrigger '300') FORMAT JSON"
+)
 
 SCRIPT = """
 {streams}
@@ -103,6 +110,10 @@ VISITS = "visits"
 HOME = "home"
 """The setting of a child that says by which column rows of an approximate join live; else by their file."""
 
+TOPICS = "topics"
+"""The setting of a child whose streams are topics: the address of a broker, a slash, and with what the names
+of the topics begin."""
+
 FORM = "form"
 """The setting of a child that names with what the layout begins that a new checkpoint takes."""
 
@@ -129,15 +140,21 @@ def script(
     late: str = "",
     visits: str = "",
     home: str = "row_id",
+    topics: str = "",
 ) -> str:
     """Return the statements of a child; a table of Delta Lake or Iceberg knows its columns."""
     place = TABLES if format == "iceberg" else f"{root}/"
     one_file = "streaming-max-files-per-micro-batch" if format == "iceberg" else "maxFilesPerTrigger"
     columns = COLUMNS if format == "parquet" else ""
-    given = {"columns": columns, "format": format, "place": place, "one_file": one_file, "delay": delay}
+    servers, _, prefix = topics.partition("/")
+    told = {"format": format, "place": place, "one_file": one_file, "servers": servers, "prefix": prefix}
+    sources = {name: (TOPIC if topics else FILES).format(name=name, **told) for name in CAMERAS}
+    given = {"columns": columns, "delay": delay}
     into = f"LATE ROWS INTO {late}" if late else ""
     home = f"HOME BY {home}" if visits and home else ""
-    streams = [STREAM.format(name=name, late=into, home=home, **given) for name in CAMERAS]
+    streams = [
+        STREAM.format(name=name, source=sources[name], late=into, home=home, **given) for name in CAMERAS
+    ]
     if late:
         streams.append(f"CREATE SINK {late} USING {format} OPTIONS (path '{place}{late}');")
     hint, condition = ("", KEYED) if plan is None else (f"/*+ PLAN({plan}) */", KEYLESS)
@@ -177,6 +194,7 @@ def run(root: Path, conf: dict[str, str]) -> None:
         conf.pop(LATE, ""),
         conf.pop(VISITS, ""),
         conf.pop(HOME, "row_id"),
+        conf.pop(TOPICS, ""),
     )
     if chain:
         statements = statements[: statements.index("INSERT INTO tracked")] + CHAINED

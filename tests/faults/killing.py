@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
+
+import wjoin
 
 CHILD = Path(__file__).with_name("child.py")
 
@@ -212,6 +215,12 @@ def committed(spark: SparkSession, root: Path, sink: str) -> list[str]:
 def committed_files(root: Path, sink: str) -> list[str]:
     """Return the files that ``committed`` has written."""
     return [str(path) for path in (root / f"{sink}_committed").glob("*.parquet")]
+
+
+def results(root: Path) -> Counter[tuple[int, ...]]:
+    """Return the results that a child has committed."""
+    made = pq.read_table(wjoin.committed_files(root / "tracked")).to_pylist()
+    return Counter(tuple(each.values()) for each in made)
 
 
 def assert_results(root: Path, files: list[str]) -> None:

@@ -6,11 +6,9 @@ from collections import Counter
 from pathlib import Path
 
 import duckdb
-import pyarrow.parquet as pq
 import pytest
 
-import wjoin
-from tests.faults.killing import ORACLE, Kills, finish, kill_after_progress, start, write_streams
+from tests.faults.killing import ORACLE, Kills, finish, kill_after_progress, results, start, write_streams
 
 SETTINGS = ("visits=1", "spark.sql.shuffle.partitions=4")
 
@@ -36,8 +34,3 @@ def test_an_approximate_join_is_killed_at_random_moments(tmp_path: Path, kills: 
     assert found == undisturbed
     assert not found - exact
     assert 0 < found.total() < exact.total()
-
-
-def results(root: Path) -> Counter[tuple[int, ...]]:
-    made = pq.read_table(wjoin.committed_files(root / "tracked")).to_pylist()
-    return Counter(tuple(each.values()) for each in made)

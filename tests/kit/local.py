@@ -189,14 +189,16 @@ class LocalWorkers:
                         own.came[stream] = max(came, own.came.get(stream, came))
             for worker in workers if self._plan.asks_later and self._files else ():
                 worker.manifest = with_later(worker.manifest, known[number + 1 :])
+            for before in sorted({each.stage for each in stage.inputs if each.stage is not None}):
+                for at, known_ticks in enumerate(ticks[before]):
+                    for window, places, share in passed_on(
+                        self._plan, before, at, known_ticks, range(len(workers))
+                    ):
+                        for own_place in places:
+                            arrivals[own_place].ticks.setdefault(window, []).append(share)
             for place, source in enumerate(stage.inputs):
                 if source.stage is not None:
                     new = [each.rows for each in results[source.stage] if each.to == place]
-                    for at, known_ticks in enumerate(ticks[source.stage]):
-                        given = self._plan, source.stage, at, known_ticks, range(len(workers))
-                        for window, places, share in passed_on(*given):
-                            for own_place in places:
-                                arrivals[own_place].ticks.setdefault(window, []).append(share)
                 else:
                     stream = source.members[0]
                     new = [blocks[stream].select(source.columns)] if stream in seen else []

@@ -46,12 +46,16 @@ def declare(session: wjoin.Session, folder: Path, home: str = "HOME BY region") 
     session.sql(f"SET wjoin.checkpoint = {folder / 'checkpoints'}")
 
 
-def insert(hints: str, window: str = "WINDOW = 20 SECONDS") -> str:
-    return f"INSERT INTO out SELECT /*+ {hints} */ a.k, a.n, b.n AS m FROM a, b {window} WHERE a.k = b.k"
+def insert(hints: str, window: str = "WINDOW = 20 SECONDS", third: str = "") -> str:
+    columns, more = (", c.n AS o", " AND b.k = c.k") if third else ("", "")
+    return (
+        f"INSERT INTO out SELECT /*+ {hints} */ a.k, a.n, b.n AS m{columns} FROM a, b{third} {window} "
+        f"WHERE a.k = b.k{more}"
+    )
 
 
 def results(folder: Path) -> Counter[tuple[int, ...]]:
-    found = pq.read_table(folder / "out", columns=["k", "n", "m"])
+    found = pq.read_table(folder / "out")
     return Counter(zip(*(column.to_pylist() for column in found.columns), strict=True))
 
 
@@ -82,14 +86,22 @@ def test_in_sparks_store_there_is_none(session: wjoin.Session, tmp_path: Path) -
     assert raised.value.code == "WJ728"
 
 
+COUNTED = "WINDOW a = 900 ROWS AND WINDOW b SINCE (b.n % 700 = 0)"
+
+
 @pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
-    "window",
-    ["WINDOW = 20 SECONDS", "WINDOW = 20 SECONDS AND WINDOW a = 900 ROWS AND WINDOW b SINCE (b.n % 700 = 0)"],
+    ("third", "window"),
+    [
+        ("", "WINDOW = 20 SECONDS"),
+        ("", f"WINDOW = 20 SECONDS AND {COUNTED}"),
+        (", a AS c", f"WINDOW = 2 SECONDS AND {COUNTED} AND WINDOW c = 3 ROWS PER KEY"),
+    ],
+    ids=["in time", "counted", "counted, of three streams"],
 )
 def test_rows_live_by_their_file_and_windows_of_rows_count_those_of_all_nodes(
-    session: wjoin.Session, tmp_path: Path, window: str
+    session: wjoin.Session, tmp_path: Path, third: str, window: str
 ) -> None:
     session.spark.conf.set("spark.sql.shuffle.partitions", "4")
     found: dict[str, Counter[tuple[int, ...]]] = {}
@@ -98,10 +110,10 @@ def test_rows_live_by_their_file_and_windows_of_rows_count_those_of_all_nodes(
         folder.mkdir()
         write(folder, 0, 4)
         declare(session, folder, home="")
-        session.run_script(insert(hints, window))
+        session.run_script(insert(hints, window, third))
         # It goes on after a restart.
         write(folder, 4, 2)
-        session.run_script(insert(hints, window))
+        session.run_script(insert(hints, window, third))
         found[hints] = results(folder)
         for kind, name in (("STREAM", "a"), ("STREAM", "b"), ("SINK", "out")):
             session.sql(f"DROP {kind} {name}")
@@ -118,12 +130,8 @@ def test_three_streams(session: wjoin.Session, tmp_path: Path) -> None:
     session.spark.conf.set("spark.sql.shuffle.partitions", "4")
     write(tmp_path, 0, 4)
     declare(session, tmp_path)
-    session.run_script(
-        "INSERT INTO out SELECT /*+ PLAN(DIGEST, 4), APPROXIMATE(messages = 1) */ "
-        "a.k, a.n, b.n AS m, c.n AS o FROM a, b, a AS c WINDOW = 2 SECONDS WHERE a.k = b.k AND b.k = c.k"
-    )
-    found = pq.read_table(tmp_path / "out", columns=["k", "n", "m", "o"]).to_pylist()
-    made = Counter(tuple(each.values()) for each in found)
+    session.run_script(insert("PLAN(DIGEST, 4), APPROXIMATE(messages = 1)", "WINDOW = 2 SECONDS", ", a AS c"))
+    made = results(tmp_path)
     near = {pair for pair, _ in expected(tmp_path, 2_000).items()}
     assert made and max(made.values()) == 1
     assert all((k, n, m) in near and (k, o, m) in near for k, n, m, o in made)
