@@ -1,16 +1,19 @@
 """Whether a statement asks for an approximate join, and what such a join cannot have."""
 
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.hints import APPROXIMATE, ERROR, approximate_goal
+from wjoin.grammar.plurals import listed
 from wjoin.grammar.syntax import SelectBlock
 from wjoin.parts.routes.registry import ROUTES
 from wjoin.planner.choose.choice import Wish, goal_wish, route_wish
 from wjoin.planner.choose.likely import at_sites, likely_refusals, with_likely
 from wjoin.planner.plan.approximation import Approximation
 from wjoin.planner.request import Planning
+from wjoin.planner.shape.hops import MOST_STREAMS
 
 
 def approximated(planning: Planning) -> Planning:
@@ -29,7 +32,7 @@ def approximated(planning: Planning) -> Planning:
         raise goal.refused(f"{route.name}({route.value}) is exact", "leave one of them out")
     asked = _asked(goal)
     wish = goal if goal is not None else route
-    reason = next(_refusals(planning), None)
+    reason = next(_refusals(planning, _without(goal, route)), None)
     if reason is not None and wish is not None:
         if wish.span is None:
             # What a session prefers is for joins that can have it.
@@ -55,9 +58,16 @@ def _asked(goal: Wish | None) -> Approximation:
     return Approximation(error=float(value)) if name == ERROR else Approximation(messages=float(value))
 
 
-def _refusals(planning: Planning) -> Iterator[tuple[str, str]]:
-    """Yield what no approximate join has, as it goes on after its name, and what to do."""
-    exact = f"leave {APPROXIMATE} out"
+def _without(goal: Wish | None, route: Wish | None) -> str:
+    """Return how the join becomes an exact one."""
+    asked = [] if goal is None else [APPROXIMATE]
+    asked += [] if route is None else [f"{route.name}({route.value})"]
+    return f"leave {listed(asked)} out"
+
+
+def _refusals(planning: Planning, exact: str) -> Iterator[tuple[str, str]]:
+    """Yield what no approximate join has, as it goes on after its name, and what to do; ``exact``: without
+    what the join is an exact one."""
     if planning.bound.tree.joins:
         yield "has inner joins only: a row without a partner may have one that is lost", exact
     if planning.bound.collapsed:
@@ -70,6 +80,8 @@ def _refusals(planning: Planning) -> Iterator[tuple[str, str]]:
     if at_sites(planning):
         yield from likely_refusals(planning)
         return
+    if len(staged) > MOST_STREAMS:
+        yield f"has {MOST_STREAMS} streams at most", f"join the others to its results, or {exact}"
     for number in staged:
         relation = planning.request.relations[number]
         if relation.site is not None:
@@ -88,4 +100,9 @@ def _refusals(planning: Planning) -> Iterator[tuple[str, str]]:
                 ("declare its stream with HOME BY column: CREATE STREAM … HOME BY region"),
             )
     if not any(each.streams >= set(staged) for each in planning.classes):
-        yield "needs one key that all its streams are equal on", exact
+        own = [names[number] for number in staged]
+        equal = " AND ".join(f"{one}.id = {other}.id" for one, other in itertools.pairwise(own))
+        yield (
+            "needs one key that all its streams are equal on",
+            f"write one, for example {equal}, or {exact}",
+        )

@@ -19,7 +19,7 @@ from wjoin.planner.choose.native_method import native_refusal
 from wjoin.planner.choose.placements import Capacity, Placements, masters, placements, plain
 from wjoin.planner.plan.physical import Method, Passes, PhysicalPlan, Shipping
 from wjoin.planner.plan.reach import reach
-from wjoin.planner.plan.stage_kinds import Bounds, Join, Stage
+from wjoin.planner.plan.stage_kinds import Bounds, Hop, Join, Stage
 from wjoin.planner.shape.decompose import Decomposition
 from wjoin.planner.windows.window_graph import WindowGraph
 
@@ -121,7 +121,7 @@ def options(
         _bounds(wishes.get("BOUNDS"), graph, plan.staged),
         _kernels(wishes.get("ALGORITHM"), plan.stages),
         _placements(wishes.get("ROUTE"), plan, _wished_room(block, wishes.get("ROUTE"), room), kept),
-        _passes(wishes.get("PASSES"), graph),
+        _passes_of(wishes.get("PASSES"), graph, plan),
         *_methods(wishes, relations, native=bool(draft.stages) and refusal is None),
     )
 
@@ -368,6 +368,15 @@ def _passes(wish: Wish | None, graph: WindowGraph) -> tuple[Passes, ...]:
             "the windows have no alternatives (OR, or a PATH in both directions)", "leave it out"
         )
     return (Passes(wish.part),)
+
+
+def _passes_of(wish: Wish | None, graph: WindowGraph, plan: PhysicalPlan) -> tuple[Passes, ...]:
+    found = _passes(wish, graph)
+    if plan.approximate is None or not any(isinstance(each, Hop) for each in plan.stages):
+        return found
+    if wish is not None and wish.span is not None and Passes.HULL not in found:
+        raise wish.refused("an approximate join of three streams or more has one pass", "leave it out")
+    return (Passes.HULL,)
 
 
 def _require_native(wish: Wish, wishes: Mapping[str, Wish], refusal: tuple[str, str] | None) -> None:

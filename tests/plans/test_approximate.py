@@ -134,6 +134,26 @@ def test_windows_of_rows_of_three_streams_are_counted_in_hops() -> None:
     assert not any(isinstance(each, Hop) for found in exact.candidates for each in found.plan.stages)
 
 
+def test_hops_have_one_pass() -> None:
+    rest = f"FROM a A, b B, c C PATH (A, B, C) WITHIN (2 s, 2 s) BIDIRECTIONAL {KEYS_OF_THREE}"
+    with pytest.raises(WJoinError, match=r"PASSES\(UNION\) cannot apply: an approximate") as raised:
+        planned("PLAN(BLOOM), PASSES(UNION)", rest, (HOMED,) * 3)
+    assert raised.value.code == "WJ504"
+    # What a session prefers is for joins that can have it.
+    assert planned("PLAN(BLOOM)", rest, (HOMED,) * 3, settings={"PASSES": "union"}).physical.approximate
+
+
+def test_remedies_name_what_is_asked_for() -> None:
+    names = "ABCDEFGHIJ"
+    keys = " AND ".join(f"A.k = {each}.k" for each in names[1:])
+    with pytest.raises(WJoinError, match="has 9 streams at most") as raised:
+        planned("PLAN(BLOOM)", f"FROM {', '.join(names)} WINDOW = 5 s WHERE {keys}", (HOMED,) * 10)
+    assert raised.value.help == "join the others to its results, or leave PLAN(BLOOM) out"
+    with pytest.raises(WJoinError, match="needs one key") as raised:
+        planned("PLAN(BLOOM), APPROXIMATE(messages = 1)", "FROM a A, b B WINDOW (A, B) = 5 s")
+    assert raised.value.help == "write one, for example A.id = B.id, or leave APPROXIMATE and PLAN(BLOOM) out"
+
+
 def test_aggregates_homes_and_exact_plans() -> None:
     with pytest.raises(WJoinError, match="no groups or aggregates"):
         planned("PLAN(BLOOM)", columns="count(*)")
