@@ -200,7 +200,7 @@ class Bridge:
             request.command(_BEGUN)
             return
         inserts = begun.body.inserts if isinstance(begun, ExplainSet) else begun.inserts
-        told = f"{counted(len(inserts), 'statement')}, and END is to come"
+        told = f"{counted(len(inserts), 'statement')} so far; END; starts the set"
         request.begun(_rows(self._session(request).context.engine.rows([(told,)], _BEGUN)))
 
     def _tell_of(self, begun: list[Running]) -> None:

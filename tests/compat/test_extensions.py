@@ -223,7 +223,9 @@ def test_a_statement_set_in_spark_sql(rows: Path) -> None:
     )
     said = done.stdout.splitlines()
     assert "  near, far share one window join: its streams, shuffle and state" in said
-    begun = [said.count(f"{counted}, and END is to come") for counted in ("1 statement", "2 statements")]
+    begun = [
+        said.count(f"{counted} so far; END; starts the set") for counted in ("1 statement", "2 statements")
+    ]
     assert begun == [4, 2]
     sets = [line.partition("\t")[0] for line in said if re.search(r"\t[\da-f]{8}-", line)]
     assert sets == ["near, far", "near, far, more", "near, more"]

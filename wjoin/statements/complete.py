@@ -40,8 +40,8 @@ def rest(asked: Asked, statement: Statement, ran: Running) -> Iterator[Running]:
 
 def no_checkpoint(span: Span) -> WJoinError:
     """Return the error for a SELECT over streams that shall be completed."""
-    help = "CREATE SINK, and INSERT INTO it"
-    return WJoinError("WJ727", "a SELECT over streams has no checkpoint", span=span, help=help)
+    message = "a SELECT over streams has no checkpoint, so it cannot be completed"
+    return WJoinError("WJ727", message, span=span, help="CREATE SINK, and INSERT INTO it")
 
 
 def _completed(asked: Asked, statement: InsertInto | StatementSet, ran: Running) -> Running | None:
