@@ -8,18 +8,18 @@ from pathlib import Path
 import numpy as np
 
 from wjoin.executor.combinations import Combinations
-from wjoin.executor.nodes import BASE, BIN, CHOSEN, HOME, SAMPLED, Chooser, Nodes, Told, home_column
+from wjoin.executor.nodes import BASE, BIN, CHOSEN, HOME, SAMPLED, Bins, Chooser, Nodes, Told, home_column
 from wjoin.executor.report import Report
 from wjoin.executor.state.manifest import Manifest, written_manifest
 from wjoin.executor.state.slices import Slice, SliceStore
 from wjoin.executor.state.worker_files import WorkerFiles, worker_folder
 from wjoin.executor.state.writing import FIRST_CUTTING
 from wjoin.executor.stretches import Arrived
-from wjoin.parts.kernels.runs import int64_view
+from wjoin.parts.kernels.runs import BoolArray, Int64Array, int64_view
 from wjoin.parts.routes.route import Role
 from wjoin.parts.summaries.error import Sample, stands_for
-from wjoin.parts.summaries.flow import visit_chance
-from wjoin.parts.summaries.profile import Profile
+from wjoin.parts.summaries.flow import chances, sampled, visit_chance
+from wjoin.parts.summaries.profile import PROMISES, Profile
 from wjoin.parts.summaries.summary import Form, Summary
 from wjoin.planner.plan.block_columns import meeting_name
 from wjoin.planner.plan.physical import PhysicalPlan
@@ -90,10 +90,29 @@ class Measuring:
             some = rows[:: max(1, len(rows) // _PROFILED)]
             if not len(some):
                 continue
-            homes = np.full(len(some), self.place, np.int64)
-            scores, _ = self.chooser.scores(number, some, homes)
-            told = Profile.of_rows(scores, homes)
-            self.profile = self.profile.plus(told.times(len(rows) / len(some)))
+            self._could_visit(number, some, len(rows) / len(some))
+            self._came_by_lot(number, blocks[number])
+
+    def _could_visit(self, number: int, codes: Int64Array, times: float) -> None:
+        """Take note of what some rows of an input that live here could visit; each stands for some."""
+        homes, flow = np.full(len(codes), self.place, np.int64), self.chooser.flow
+        scores, bins = self.chooser.scores(number, codes, homes)
+        self.profile = self.profile.plus(Profile.of_rows(scores, homes).times(times))
+        if self.first:
+            away = np.arange(self.nodes.count) != self.place
+            by_lot = np.ix_(~sampled(codes, flow), away)
+            chance = chances(scores, homes, flow)[by_lot]
+            told = Sample.of_promises(PROMISES[bins[by_lot]], chance, flow.sample)
+            self.sample = self.sample.plus(told.times(times))
+
+    def _came_by_lot(self, number: int, blocks: Arrived) -> None:
+        """Take note of what was promised of the visits that lots have made here."""
+        for role, block in blocks if self.first else ():
+            if role is Role.VISIT:
+                homes, bins, of_sample, _ = _told_by(int64_view(block.column(self.columns[number])))
+                chance = visit_chance(homes, bins, self.chooser.flow)[~of_sample]
+                promises = PROMISES[bins[~of_sample]]
+                self.sample = self.sample.plus(Sample.of_lots(promises, chance, self.chooser.flow.sample))
 
     def add(self, origin: int, found: Combinations) -> None:
         """Count results that new rows of an input begin."""
@@ -107,19 +126,19 @@ class Measuring:
         own = np.flatnonzero(counts)
         marks, codes = int64_view(run.batch.column(name))[own], codes[own]
         matches = counts[own].astype(np.float64)
-        chosen, sampled = ((marks >> bit & 1).astype(bool) for bit in (CHOSEN, SAMPLED))
-        homes, bins = marks & HOME, (marks >> BIN).astype(np.uint8)
+        homes, bins, of_sample, chosen = _told_by(marks)
         here = homes == self.place
         chance = np.where(here, 1.0, visit_chance(homes, bins, flow))
         if self.chooser.knows:
-            worth = stands_for(chance, sampled, flow.sample)
+            worth = stands_for(chance, of_sample, flow.sample)
             told = Profile.of_matches(self.nodes.count, homes, bins, matches, here, worth)
             self.profile = self.profile.plus(told)
         if self.first:
-            sample = Sample.of(codes, matches, chosen, flow.seed, sampled, chance, flow.sample)
+            known = of_sample, chance, flow.sample, PROMISES[bins]
+            sample = Sample.of(codes, matches, chosen, flow.seed, *known)
         else:
             # With what chance they have come so far is not known.
-            sample = Sample.of(codes[sampled], matches[sampled], chosen[sampled], flow.seed)
+            sample = Sample.of(codes[of_sample], matches[of_sample], chosen[of_sample], flow.seed)
         self.sample = self.sample.plus(sample)
 
     def after(self, before: Manifest, after: Manifest, store: SliceStore, counted: Report) -> Manifest:
@@ -153,6 +172,12 @@ class Measuring:
         for each in manifest.slices[number] if not self.idle else ():
             whole = whole.plus(_of_slice(self.nodes, name, each, store))
         return whole.to_bytes()
+
+
+def _told_by(marks: Int64Array) -> tuple[Int64Array, Bins, BoolArray, BoolArray]:
+    """Return what marks tell: homes, bins, and which rows are of the sample and came by choice."""
+    of_sample, chosen = ((marks >> bit & 1).astype(bool) for bit in (SAMPLED, CHOSEN))
+    return marks & HOME, (marks >> BIN).astype(np.uint8), of_sample, chosen
 
 
 def _of_late(old: Profile, new: Profile) -> Profile:

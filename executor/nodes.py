@@ -173,7 +173,8 @@ def _unpacked(like: Counted, content: bytes) -> Counted:
     for each in fields(like):
         shape = getattr(like, each.name).shape
         size = int(np.prod(shape))
-        arrays.append(numbers[:size].reshape(shape))
+        # What a version before did not count is 0.
+        arrays.append(numbers[:size].reshape(shape) if len(numbers) else np.zeros(shape))
         numbers = numbers[size:]
     return type(like)(*arrays)
 

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from dft_loads import Codes, Set
 
 from wjoin.parts.summaries.error import Estimate, Sample, estimate, stands_for
-from wjoin.parts.summaries.flow import LEAST, Flow, scores_of, targets, tuned, visit_chance
-from wjoin.parts.summaries.profile import Profile, bins_of
+from wjoin.parts.summaries.flow import LEAST, Flow, chances, scores_of, targets, tuned, visit_chance
+from wjoin.parts.summaries.profile import PROMISES, Profile, bins_of
 from wjoin.parts.summaries.registry import SUMMARIES
 from wjoin.parts.summaries.summary import Form, Summary, View
 
@@ -167,9 +167,12 @@ def run(case: Asked, flow: Flow) -> Outcome:
         found += float(matches[visits.sent | here].sum())
         everything += float(matches.sum())
         arrived = visits.sent | here
+        promises, chance = PROMISES[bins_of(scores)], chances(scores, home, flow)
+        asking, by_lot = ~here & ~visits.sampled[:, None], visits.chosen & ~visits.sampled[:, None]
+        sample = sample.plus(Sample.of_promises(promises[asking], chance[asking], flow.sample))
+        sample = sample.plus(Sample.of_lots(promises[by_lot], chance[by_lot], flow.sample))
         for node in range(world.nodes):
             of = arrived[:, node]
-            chance = _chance(home[of], scores[of, node], node, flow)
             sample = sample.plus(
                 Sample.of(
                     codes[of],
@@ -177,8 +180,9 @@ def run(case: Asked, flow: Flow) -> Outcome:
                     (visits.chosen | here)[of, node],
                     flow.seed,
                     visits.sampled[of],
-                    chance,
+                    _chance(home[of], scores[of, node], node, flow),
                     flow.sample,
+                    promises[of, node],
                 )
             )
     rows = sum(map(len, world.codes))

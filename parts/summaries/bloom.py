@@ -21,14 +21,19 @@ class BloomView(View):
         """Take two counters out of each byte."""
         packed = np.frombuffer(body, np.uint8)
         self.counters = np.stack([packed & _MOST, packed >> 4], axis=1).ravel()
+        full = self.counters == _MOST
+        others = _hashes(self.form) * self.rows - int(self.counters[~full].sum())
+        self.full = max(others / max(int(full.sum()), 1), float(_MOST))
+        """What a full counter has in the mean: all counters together have the rows of the window."""
 
     def expected(self, codes: Int64Array, mine: View | None = None) -> FloatArray:
-        """Return the least of a code's counters: never less than its rows, up to 15; often more."""
+        """Return the least of a code's counters: never less than its rows, unless these are very many; often
+        more."""
         found = np.full(len(codes), np.inf)
         for number in range(_hashes(self.form)):
             places = cells(codes, self.form.seed + number, len(self.counters))
             np.minimum(found, self.counters[places], out=found)
-        return found
+        return np.where(found < _MOST, found, self.full)
 
     def similarity(self, other: View) -> float:
         """Return the correlation of the counters."""

@@ -8,11 +8,17 @@ Two ways, by what nodes count. With ``chosen`` alone: the share of the sample's 
 ratio of groups. With the ``chance`` of every visit (`flow.visit_chance`), all matches tell: one of a row
 that came by a lot of 1/4 stands for three that were not found (Horvitz and Thompson). What the flow looks
 for anyway has no error then, however heavy its keys are. Only where lots are rarer than `RARE` samples all
-hangs on the sample. The variance has two parts: that of lots, which rows draw one by one, and that of the
-sample, drawn for keys.
+hangs on the sample.
 
-The interval is Wilson's, for as many trials as have that variance, and Student's t for as many groups as
-count (as Korn and Graubard do for surveys): it keeps to [0, 1], and says something where nothing was missing.
+Few lots of visits that find very different numbers tell little by themselves. But what summaries promise of
+all visits is known, made or not: where they know keys, that is what is missing, but for what lots found more
+or less than promised (the difference estimator of surveys; Särndal, Swensson and Wretman 1992, chapter 6).
+
+What lots tell and what the sample tells are apart, each a sum of few large parts or many small ones. The
+interval of each is the score interval of a Poisson number of parts of its mean size, so that it says
+something where nothing was missing; both are put together as Zou and Donner (2008) do for sums. The interval
+with ``chosen`` alone is Wilson's, for as many trials as have the variance of the groups, and Student's t for
+as many groups as count (as Korn and Graubard do for surveys).
 """
 
 import math
@@ -29,11 +35,17 @@ GROUPS = 512
 
 _OF_GROUPS = 2003
 
+_NUMBERS = frozenset({"promised", "spread", "drawn", "squares", "products", "blind"})
+"""What a sample has in one number, not by group."""
+
 RARE = 0.5
 """Rows tell by their lots where these are at least so many times as frequent as keys of the sample."""
 
 _MARGIN = 1.3
-"""Variances of matches that few rows have in great numbers come out too small."""
+"""Deviations of matches that few rows or keys have in great numbers come out too small."""
+
+_FEWEST = 2.0
+"""The degrees of freedom that lots have at the least: with fewer all that can be told is nothing."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +55,11 @@ class Sample:
     Of the sample's keys ``everything``, and what of it was ``found`` by choice. Where chances are known, of
     all keys what was ``seen``, and how many are ``missing`` for it; for how many those of the sample stand,
     ``kept``; and the variance of ``lots``.
+
+    The others are numbers, of visits where lots tell: ``promised``, the matches to expect by the summaries of
+    visits that are not made, and the ``spread`` of what lots tell of these; ``drawn``, what was promised of
+    visits made by lot for as many as each stands for, with the sum of the ``squares`` of that and of the
+    ``products`` with what was found. ``blind``: visits of which only the sample tells.
     """
 
     everything: FloatArray
@@ -51,11 +68,42 @@ class Sample:
     missing: FloatArray
     kept: FloatArray
     lots: FloatArray
+    promised: FloatArray
+    spread: FloatArray
+    drawn: FloatArray
+    squares: FloatArray
+    products: FloatArray
+    blind: FloatArray
 
     @classmethod
     def empty(cls) -> Self:
         """Return that of no rows."""
-        return cls(*(np.zeros(GROUPS) for _ in fields(cls)))
+        return cls(*(np.zeros(() if each.name in _NUMBERS else GROUPS) for each in fields(cls)))
+
+    @classmethod
+    def of_promises(cls, promises: FloatArray, chance: FloatArray, share: float) -> Self:
+        """Return that of all visits that rows could make: what each promises, and its chance.
+
+        Not of those at home, nor of rows of the sample.
+        """
+        often = chance >= RARE * share
+        missed = np.where(often, promises * (1 - chance), 0.0)
+        spread = np.divide(missed, chance, out=np.zeros_like(missed), where=often & (chance > 0))
+        return replace(
+            cls.empty(),
+            promised=np.asarray(missed.sum()),
+            spread=np.asarray(spread.sum()),
+            blind=np.asarray((~often).sum(), np.float64),
+        )
+
+    @classmethod
+    def of_lots(cls, promises: FloatArray, chance: FloatArray, share: float) -> Self:
+        """Return that of visits that lots have made, whatever they find: what each promised, its chance."""
+        often = chance >= RARE * share
+        by_lot = np.where(often, chance, 1.0)
+        missed = promises * (1 - by_lot) / by_lot
+        squares = promises * missed / by_lot
+        return replace(cls.empty(), drawn=np.asarray(missed.sum()), squares=np.asarray(squares.sum()))
 
     @classmethod
     def of(
@@ -67,13 +115,14 @@ class Sample:
         sampled: BoolArray | None = None,
         chance: FloatArray | None = None,
         share: float = 0.0,
+        promises: FloatArray | None = None,
     ) -> Self:
         """Return that of rows where they arrive.
 
         Their codes (int64[n]), how many matches each has there, and whether the flow had chosen the visit
         (bool[n]; a row's own home counts as chosen). ``seed`` is that of the flow. Without a ``chance`` they
         are those of the sample. With it, all that arrive, of which some are ``sampled``: a ``share`` of the
-        keys is; it is that of `flow.visit_chance`, and 1 at home.
+        keys is; it is that of `flow.visit_chance`, and 1 at home. ``promises``: what is promised of each.
         """
         groups = cells(codes, seed + _OF_GROUPS, GROUPS)
         of = np.ones(len(codes), np.bool_) if sampled is None else sampled
@@ -86,13 +135,16 @@ class Sample:
         lot = np.where(often & ~of, matches, 0.0)
         missed = lot * (1 - by_lot) / by_lot
         kept = np.where(of & ~often, matches * (1 - chance), 0.0) * ((1 - share) / share if share else 0.0)
-        return cls(
-            told[0],
-            told[1],
-            _sums(groups, matches),
-            _sums(groups, missed + kept),
-            _sums(groups, kept),
-            _sums(groups, lot * missed / by_lot),
+        products = 0.0 if promises is None else (promises * missed / by_lot).sum()
+        return replace(
+            cls.empty(),
+            everything=told[0],
+            found=told[1],
+            seen=_sums(groups, matches),
+            missing=_sums(groups, missed + kept),
+            kept=_sums(groups, kept),
+            lots=_sums(groups, lot * missed / by_lot),
+            products=np.asarray(products),
         )
 
     def plus(self, other: "Sample") -> "Sample":
@@ -129,8 +181,8 @@ def estimate(sample: Sample, share: float, level: float = 0.95, lots: float = 0.
     Without any match in the sample nothing is known: the interval is [0, 1].
     """
     everything, found = sample.everything, sample.found
-    if sample.missing.any():
-        return _by_chances(sample, level, lots)
+    if sample.seen.any():
+        return _by_chances(sample, share, level, lots)
     total = float(everything.sum())
     if total <= 0:
         return Estimate(0.0, 0.0, 1.0, level, 0.0)
@@ -156,24 +208,38 @@ def stands_for(chance: FloatArray, sampled: BoolArray, share: float) -> FloatArr
     return np.where(often, by_lot, sampled / share if share else 0.0)
 
 
-def _by_chances(sample: Sample, level: float, lots: float) -> Estimate:
+def _by_chances(sample: Sample, share: float, level: float, lots: float) -> Estimate:
     """Return ε by what was seen, and by what is missing for it."""
-    found, lost = float(sample.seen.sum()), float(sample.missing.sum())
-    total = found + lost
-    around = sample.kept - sample.kept.mean()
-    told = float(sample.lots.sum())
-    by_lot, by_key = max(told, lots * found), GROUPS / (GROUPS - 1) * float(around @ around)
-    alike = _as_many_alike(sample.kept)
-    variance = max(by_lot + by_key, 1e-12)
-    # Welch and Satterthwaite: what few keys or lots tell of a variance is uncertain itself.
-    uncertain = by_key**2 / max(alike - 1, 1.0)
-    uncertain += 0.0 if lots else told**2 / max(_as_many_alike(sample.lots) - 1, 1.0)
-    freedom = variance**2 / uncertain if uncertain > 0 else math.inf
-    deviation = _MARGIN * found / total**2 * math.sqrt(variance)
-    ratio = lost / total
-    size = max(ratio * (1 - ratio), 1e-12) / max(deviation, 1e-9) ** 2
-    low, high = _wilson(ratio, size, student(freedom, level))
-    return Estimate(ratio, low, high, level, alike)
+    seen, kept, told = float(sample.seen.sum()), float(sample.kept.sum()), float(sample.lots.sum())
+    by_lot, quantile = float(sample.missing.sum()) - kept, NormalDist().inv_cdf((1 + level) / 2)
+    # How far off promises were, as far as lots tell.
+    off = told - 2 * float(sample.products) + float(sample.squares)
+    if sample.promised > 0 and off < told:
+        by_lot = max(by_lot + float(sample.promised - sample.drawn), 0.0)
+        seen_of_it, expected = off, float(sample.spread)
+    else:
+        seen_of_it, expected = _MARGIN**2 * told, _MARGIN**2 * lots * seen
+    variance = max(seen_of_it, expected)
+    few = student(max(_as_many_alike(sample.lots) - 1, _FEWEST), level)
+    stands = (1 - share) / share if share and sample.blind > 0 else 0.0
+    of_keys = _MARGIN * float(sample.kept @ sample.kept) / kept if kept else stands
+    of_lots = variance / max(by_lot, math.sqrt(variance), 1e-12)
+    parts = [
+        (by_lot, _around(by_lot, of_lots, few if seen_of_it > expected else quantile)),
+        (kept, _around(kept, of_keys, quantile)),
+    ]
+    lost = by_lot + kept
+    low = lost - math.hypot(*(middle - least for middle, (least, _) in parts))
+    high = lost + math.hypot(*(most - middle for middle, (_, most) in parts))
+    error, least, most = (max(each, 0.0) / (seen + max(each, 0.0)) for each in (lost, low, high))
+    return Estimate(error, least, most, level, _as_many_alike(sample.kept))
+
+
+def _around(total: float, unit: float, quantile: float) -> tuple[float, float]:
+    """Return between what a total lies that is seen as a Poisson number of parts of one size."""
+    square = quantile * quantile * unit
+    half = math.sqrt(square * (total + square / 4))
+    return max(total + square / 2 - half, 0.0), total + square / 2 + half
 
 
 def _as_many_alike(groups: FloatArray) -> float:

@@ -118,7 +118,12 @@ def targets(
         round_robin = np.array(flow.turns)[homes]
         chosen[round_robin] = _in_turn(lots[round_robin], homes[round_robin], flow)
     chosen &= np.arange(flow.nodes) != homes[:, None]
-    return Visits(chosen, within(codes, flow.seed + _OF_SAMPLE, flow.sample), homes)
+    return Visits(chosen, sampled(codes, flow), homes)
+
+
+def sampled(codes: Int64Array, flow: Flow) -> BoolArray:
+    """Return which rows are of the sample (bool[n]), by their codes (int64[n])."""
+    return within(codes, flow.seed + _OF_SAMPLE, flow.sample)
 
 
 def chances(scores: FloatArray, home: Int64Array, flow: Flow) -> FloatArray:

@@ -21,6 +21,9 @@ _ALIKE = 0.01
 CENTRES = np.concatenate([[0.0], 2.0 ** (_LEAST + (np.arange(BINS - 2) + 0.5) / _QUARTERS), [np.inf]])
 """The score that a bin stands for (float64[BINS])."""
 
+PROMISES = np.where(np.isfinite(CENTRES), CENTRES, 0.0)
+"""What is promised of visits in a bin, nothing where nothing is known (float64[BINS])."""
+
 
 def bins_of(scores: FloatArray) -> npt.NDArray[np.uint8]:
     """Return the bin of each score (uint8, of the same shape); a row's bin may travel with it.
