@@ -228,3 +228,53 @@ def test_rows_that_wait_are_evicted_or_come_from_the_future(session: wjoin.Sessi
     assert "late" not in told(session, f"EXPLAIN MATCH P(id = 2), Q(id = 2) {insert}")
     gone = told(session, f"EXPLAIN MATCH P(id = 1), Q(id = 1) {insert}")
     assert f"P is decided: the watermark of Q, at {at(198)}, passed all that it could meet." in gone
+
+
+@pytest.mark.long
+def test_views_over_streams_tell_what_they_know(session: wjoin.Session, tmp_path: Path) -> None:
+    """A view knows the files of its rows, unless it shuffles them; then the watermarks say what they can."""
+
+    def bring(file: int, **rows: list[tuple[int, int]]) -> None:
+        for name, own in rows.items():
+            lines = (json.dumps({"id": number, "ts": at}) for number, at in own)
+            (tmp_path / f".{name}{file}").write_text("\n".join(lines))
+            (tmp_path / f".{name}{file}").rename(tmp_path / name / f"{file}.json")
+
+    for name in ("vp", "vq"):
+        (tmp_path / name).mkdir()
+        session.sql(
+            f"""CREATE OR REPLACE STREAM {name} (id BIGINT, ts BIGINT) USING json
+            OPTIONS (path '{tmp_path / name}') WATERMARK ts DELAY OF 2"""
+        )
+    session.sql("CREATE OR REPLACE VIEW plain AS SELECT id, ts AS at FROM vp WHERE id < 8")
+    session.sql("CREATE OR REPLACE VIEW shuffled AS SELECT /*+ REPARTITION(2) */ id, ts AS at FROM vp")
+    insert = {}
+    for view in ("plain", "shuffled"):
+        session.sql(
+            f"""CREATE OR REPLACE SINK of_{view} USING parquet
+            OPTIONS (path '{tmp_path}/out_{view}', checkpointLocation '{tmp_path}/kept_{view}')"""
+        )
+        join = f"SELECT P.id FROM {view} P, vq Q WINDOW (P, Q) = 5 WHERE P.id = Q.id"
+        insert[view] = f"INSERT INTO of_{view} {join}"
+    for file, rows in enumerate(
+        [{"vp": [(1, 0), (3, 20), (9, 25)], "vq": [(3, 13)]}, {"vp": [(4, 10)], "vq": [(4, 12)]}]
+    ):
+        bring(file, **rows)
+        for each in insert.values():
+            session.run_script(each, once=True)
+    bring(2, vp=[(6, 60)])
+    late = told(session, f"EXPLAIN MATCH P(id = 4), Q(id = 4) {insert['plain']}")
+    assert "First thing that fails: P came late, by 8: micro-batch 1 read it" in late
+    assert "P came late" in told(session, f"EXPLAIN MATCH P(id = 4), Q(id = 7) {insert['plain']}")
+    unread = told(session, f"EXPLAIN MATCH P(id = 6), Q(id = 4) {insert['plain']}")
+    assert "P has not been read yet: no micro-batch has its file" in unread
+    assert "P is kept" not in unread
+    unsure = told(session, f"EXPLAIN MATCH P(id = 4), Q(id = 4) {insert['shuffled']}")
+    assert unsure.startswith("These rows are a result:")
+    assert "Not judged: whether P came late (nothing tells which micro-batch read it)." in unsure
+    unread = told(session, f"EXPLAIN MATCH P(id = 6), Q(id = 4) {insert['shuffled']}")
+    assert "P has not been read yet: the query has read none after 25." in unread
+    alone = told(session, f"EXPLAIN MATCH P(id = 3), Q(id = 7) {insert['shuffled']}")
+    assert "If P was read in time, P is kept until Q's watermark passes 25 (it is at 11)." in alone
+    lines = told(session, f"EXPLAIN MATCH {insert['shuffled']}")
+    assert "Not judged: which rows of P the query has read, and in time: its source does not tell." in lines

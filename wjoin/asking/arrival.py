@@ -12,6 +12,7 @@ from wjoin.asking.meant_rows import Reader
 from wjoin.asking.needs import Kind
 from wjoin.asking.read_log import EARLIER, NEVER, Read
 from wjoin.asking.source_rows import BATCH, HIDDEN
+from wjoin.asking.standing import Standing
 from wjoin.planner.plan.ahead import greatest_time
 from wjoin.planner.windows.lengths import human
 
@@ -24,12 +25,29 @@ class Arrived:
     batch: int | None
 
 
+def arrived_by(place: str | None, batch: int | None) -> Arrived | None:
+    """Return what HIDDEN columns tell of a row, None where they tell nothing."""
+    return None if place is None else Arrived(place, batch)
+
+
 @dataclass(frozen=True)
 class History:
-    """What a query did with the rows of a block: when it read them, and which it dropped."""
+    """What a query did with the rows of a block: when it read them, and which it dropped.
+
+    ``streaming`` are the FROM items that are streams. ``standing``: how far the query has come, None where
+    that is not known.
+    """
 
     reader: Reader
     read: Read
+    streaming: frozenset[int] = frozenset()
+    standing: Standing | None = None
+
+    @property
+    def untold(self) -> frozenset[int]:
+        """The streams of a query that has begun whose sources do not tell which micro-batch read a row."""
+        told = (number for number, rows in enumerate(self.reader.tables) if BATCH in rows.columns)
+        return self.streaming.difference(told) if self.read.clocks else frozenset()
 
     @cached_property
     def marks(self) -> list[dict[int, int | None]]:
@@ -71,21 +89,48 @@ class History:
 
         ``rows``: one of each stream, None where nothing is known of it; ``times``: their event times.
         """
-        told = (
-            (number, self._dropped(number, row, time))
-            for number, (row, time) in enumerate(zip(rows, times, strict=True))
-            if row is not None and time is not None
-        )
-        return {number: Fault(Kind.ARRIVAL, text) for number, text in told if text}
+        found: dict[int, Fault] = {}
+        for number, (row, time) in enumerate(zip(rows, times, strict=True)):
+            if time is not None:
+                text = self._dropped(number, row, time) if row is not None else self._unread(number, time)
+                if text:
+                    found[number] = Fault(Kind.ARRIVAL, text)
+        return found
 
-    def unknown(self, rows: Sequence[Arrived | None]) -> Iterator[str]:
-        """Yield what is not known of how some rows arrived."""
-        for number, (name, row) in enumerate(zip(self.reader.needs.names, rows, strict=True)):
-            if row is not None and row.batch == EARLIER:
+    def unknown(self, rows: Sequence[Arrived | None], times: Sequence[int | None]) -> Iterator[str]:
+        """Yield what is not known of how some rows arrived; both as in ``dropped``."""
+        for number, (name, row, time) in enumerate(zip(self.reader.needs.names, rows, times, strict=True)):
+            if row is None and time is not None and self._may_be_late(number, time):
+                yield f"whether {name} came late (nothing tells which micro-batch read it)"
+            elif row is not None and row.batch == EARLIER:
                 gone = "Spark no longer keeps the offsets of the micro-batch that read it"
                 yield f"whether {name} came late ({gone})"
             elif row is not None and row.batch is not None and number in self.reader.needs.idle:
                 yield f"whether {name} was silent before, and came behind the watermarks of the others"
+
+    def _unread(self, number: int, time: int) -> str:
+        """Return that a row has not been read as far as its time tells, empty where it may have been."""
+        standing, name = self.standing, self.reader.needs.names[number]
+        if standing is None or number not in self.untold:
+            return ""
+        latest = standing.latest(number)
+        if latest is None:
+            return f"{name} has not been read yet: no row of {name} has"
+        ahead = self.reader.needs.ahead[number] is not None or time > greatest_time(self.reader.needs.kind)
+        what = (
+            "was dropped as too far in the future, or has not been read yet"
+            if ahead
+            else "has not been read yet"
+        )
+        return (
+            f"{name} {what}: the query has read none after {latest}" if standing.after(number, time) else ""
+        )
+
+    def _may_be_late(self, number: int, time: int) -> bool:
+        """Return whether a row that has been read, of which nothing else is known, may have been late."""
+        mark = None if self.standing is None else self.standing.mark(number)
+        known = mark is not None and time >= mark
+        return number in self.untold and not known and not self._unread(number, time)
 
     def _dropped(self, number: int, row: Arrived, time: int) -> str:
         needs, batch = self.reader.needs, row.batch

@@ -70,6 +70,9 @@ def funnel(history: History) -> Iterator[str]:
         if rows is None:
             return
         left.append(rows)
+    for number in sorted(history.untold):
+        name = needs.names[number]
+        yield f"  Not judged: which rows of {name} the query has read, and in time: its source does not tell."
     found, before = left[0], [0]
     for meeting in _meetings(reader):
         own = needs.names[meeting.stream]

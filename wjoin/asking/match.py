@@ -4,14 +4,14 @@ from collections.abc import Iterator, Sequence
 
 from pyspark.sql import SparkSession
 
-from wjoin.asking.arrival import History
+from wjoin.asking.arrival import Arrived, History, arrived_by
 from wjoin.asking.funnel import funnel
 from wjoin.asking.judged import Verdict
 from wjoin.asking.meant_rows import Candidates, Reader
 from wjoin.asking.nearest import Judged, nearest_of
 from wjoin.asking.needs import Needs, needs_of
 from wjoin.asking.read_log import Read, read_by
-from wjoin.asking.source_rows import as_tables
+from wjoin.asking.source_rows import BATCH, HIDDEN, as_tables
 from wjoin.asking.standing import Standing
 from wjoin.context import Asked
 from wjoin.grammar.errors import WJoinError
@@ -44,19 +44,20 @@ def explain_match(asked: Asked, query: Query, meant: Sequence[MeantRows], checkp
     read = Read() if checkpoint is None else read_by(spark, checkpoint)
     with asked.placed(query.span), as_tables(spark, join.sources, read) as tables:
         reader = Reader(asked, needs, tables)
-        if not meant:
-            return "\n".join(funnel(History(reader, read)))
-        found = reader.candidates(meant)
+        streaming = frozenset(number for number, each in enumerate(join.sources) if each.frame.isStreaming)
         standing = None if kept is None else _standing(spark, str(checkpoint), kept, rewriting)
+        history = History(reader, read, streaming, standing)
+        if not meant:
+            return "\n".join(funnel(history))
+        found = reader.candidates(meant)
         lines = list(_missing(reader, found, meant))
         if lines:
-            if standing is not None:
-                lines += standing.told(_only_times(reader, found))
+            lines += _of_those_there(history, found)
         else:
-            nearest = nearest_of(History(reader, read), found, _unique(join.sources))
+            nearest = nearest_of(history, found, _unique(join.sources))
             lines = list(_told(needs, found, nearest))
             if standing is not None and nearest.verdict.faults:
-                lines += standing.told(nearest.in_time)
+                lines += standing.told(nearest.in_time, history.untold)
             elif standing is not None:
                 lines += standing.undecided(nearest.in_time)
     return "\n".join(lines)
@@ -87,16 +88,24 @@ def _standing(spark: SparkSession, checkpoint: str, kept: Kept, rewriting: Rewri
     return None if last is None else Standing(plan, kept.last_commit, last.seen, zone)
 
 
-def _only_times(reader: Reader, found: Sequence[Candidates]) -> dict[int, int]:
-    """Return the event times of those streams of which one row is meant, and is there."""
-    times: dict[int, int] = {}
+def _of_those_there(history: History, found: Sequence[Candidates]) -> Iterator[str]:
+    """Yield what is told of those streams of which one row is meant, and is there, where others have none."""
+    reader = history.reader
+    times: list[int | None] = [None] * len(found)
+    arrived: list[Arrived | None] = [None] * len(found)
     for number, each in enumerate(found):
         time = reader.needs.times[number]
         if each.found == 1 and each.condition and time is not None:
-            (row,) = reader.run(f"SELECT {time} FROM {reader.alias(number)}", {number: each.rows}).collect()
-            if row[0] is not None:
-                times[number] = row[0]
-    return times
+            hidden = ", ".join(HIDDEN if BATCH in each.rows.columns else ("NULL", "NULL"))
+            query = f"SELECT {time}, {hidden} FROM {reader.alias(number)}"
+            (row,) = reader.run(query, {number: each.rows}).collect()
+            times[number], arrived[number] = row[0], arrived_by(row[1], row[2])
+    dropped = history.dropped(arrived, times)
+    for fault in dropped.values():
+        yield from fault.lines
+    if history.standing is not None:
+        rows = {n: time for n, time in enumerate(times) if time is not None and n not in dropped}
+        yield from history.standing.told(rows, history.untold)
 
 
 def _missing(reader: Reader, found: Sequence[Candidates], meant: Sequence[MeantRows]) -> Iterator[str]:

@@ -6,7 +6,7 @@ from heapq import nsmallest
 from typing import Any
 
 from wjoin.asking.alternatives import Count
-from wjoin.asking.arrival import Arrived, History, in_time
+from wjoin.asking.arrival import History, arrived_by, in_time
 from wjoin.asking.judged import Combination, Verdict, judged
 from wjoin.asking.meant_rows import Candidates
 from wjoin.asking.needs import Kind, Needs
@@ -100,13 +100,13 @@ def _judged(history: History, found: Sequence[Candidates], asked: _Asked) -> Ite
     for row in reader.run(f"SELECT {listed_parts} FROM {tables}", frames).toLocalIterator():
         taken = iter(row)
         combination = _combination(needs, shown, taken)
-        arrived = [_arrived(next(taken), next(taken)) for _ in found]
+        arrived = [arrived_by(next(taken), next(taken)) for _ in found]
         verdict, dropped = judged(needs, combination), history.dropped(arrived, combination.times)
         times = enumerate(combination.times)
         yield Judged(
             replace(verdict, faults=(*verdict.faults, *dropped.values())),
             {number: time for number, time in times if time is not None and number not in dropped},
-            tuple(history.unknown(arrived)),
+            tuple(history.unknown(arrived, combination.times)),
             tuple(tuple(_text(next(taken)) for _ in own) for own in asked.lists),
         )
 
@@ -162,10 +162,6 @@ def _copies(
     return (
         f"which of {row[0]:,} rows of {reader.needs.names[number]} with its {', '.join(names)} is not dropped"
     )
-
-
-def _arrived(place: Any, batch: Any) -> Arrived | None:
-    return None if place is None else Arrived(place, batch)
 
 
 def _combination(

@@ -1,7 +1,7 @@
 """The rows of FROM items as tables, with the micro-batch of a query that has read each."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -13,9 +13,12 @@ from wjoin.joins.from_items import FromSource
 from wjoin.planner.plan.block_columns import quoted
 from wjoin.sources.kafka import is_kafka, reads_topic
 from wjoin.sources.record_formats import RECORD_PLACE, topics_as_table
+from wjoin.spark.spark_failures import RAISED_BY_SPARK
 
 PLACE, BATCH = "__wjoin_place", "__wjoin_batch"
 """The columns with where a row comes from, in words, and with the micro-batch that read it, NULL for none."""
+
+_FILE = "__wjoin_file"
 
 HIDDEN = (PLACE, BATCH)
 """The columns of a table that its stream has not."""
@@ -41,8 +44,7 @@ def as_tables(spark: SparkSession, sources: Sequence[FromSource], read: Read) ->
                 stretches = _stretches_of(statement, read, len(alike))
                 frames.append(_of_records(topics_as_table(spark, statement), stretches, read))
             else:
-                made.append(collect_once(each.frame))
-                frames.append(spark.table(made[-1]))
+                frames.append(_of_stream(each.frame, read, made))
         yield frames
     finally:
         for name in made:
@@ -59,10 +61,31 @@ def _of_kafka(source: FromSource) -> CreateStream | None:
 
 
 def _of_files(rows: DataFrame, read: Read) -> DataFrame:
-    told = rows.sparkSession.createDataFrame([*read.files.items()], f"__wjoin_file STRING, {BATCH} INT")
-    named = rows.withColumn("__wjoin_file", F.input_file_name())
-    words = F.concat(F.lit("its file "), F.col("__wjoin_file")).alias(PLACE)
-    return named.join(F.broadcast(told), "__wjoin_file", "left").select(*rows.columns, words, BATCH)
+    return _by_file(rows.withColumn(_FILE, F.input_file_name()), read)
+
+
+def _by_file(named: DataFrame, read: Read) -> DataFrame:
+    """Return rows with HIDDEN instead of the name of the file that each comes from."""
+    told = named.sparkSession.createDataFrame([*read.files.items()], f"{_FILE} STRING, {BATCH} INT")
+    words = F.concat(F.lit("its file "), F.col(_FILE)).alias(PLACE)
+    shown = [F.col(quoted(name)) for name in named.columns if name != _FILE]
+    return named.join(F.broadcast(told), _FILE, "left").select(*shown, words, BATCH)
+
+
+def _of_stream(frame: DataFrame, read: Read, made: list[str]) -> DataFrame:
+    """Return the rows of a stream, read once, to its present end; the name of their table goes to ``made``.
+
+    A view over one stream of files knows the file of each row, unless it groups rows or joins others.
+    """
+    if read.files:
+        with suppress(*RAISED_BY_SPARK):
+            made.append(collect_once(frame.withColumn(_FILE, F.input_file_name())))
+            named = frame.sparkSession.table(made[-1])
+            if named.filter(F.col(_FILE) == "").isEmpty():
+                return _by_file(named, read)
+            return named.drop(_FILE)
+    made.append(collect_once(frame))
+    return frame.sparkSession.table(made[-1])
 
 
 def _stretches_of(statement: CreateStream, read: Read, number: int) -> Sequence[Stretch]:

@@ -1,6 +1,6 @@
 """How far a query has come, and whether rows are still in its state: until when, or since when not."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -32,15 +32,30 @@ class Standing:
         """Return the watermark of a stream, None before its first row."""
         return watermark(self.seen.get(stream), self.plan.streams[stream].delay)
 
-    def told(self, rows: Mapping[int, int]) -> Iterator[str]:
+    def latest(self, stream: int) -> str | None:
+        """Return the greatest event time that was read of a stream, None before its first row."""
+        seen = self.seen.get(stream)
+        return None if seen is None else self._time(seen)
+
+    def after(self, stream: int, time: int) -> bool:
+        """Return whether an event time is later than all that were read of a stream."""
+        return stream not in self.seen or time > self.seen[stream]
+
+    def told(self, rows: Mapping[int, int], unsure: Collection[int] = ()) -> Iterator[str]:
         """Yield what is told of rows that were read in time; ``rows`` has the event time of each, by stream.
 
-        Of one that has no partner yet: until when nobody knows.
+        Of one that has no partner yet: until when nobody knows. Of the streams ``unsure`` nobody knows
+        whether the row was read, and in time.
         """
         for stream, time in rows.items():
             ends = awaited(self.plan, stream, time)
             if ends is not None:
-                yield self._kept(stream, ends)
+                text = self._kept(stream, ends)
+                if stream in unsure:
+                    name = self._name(stream)
+                    rest = text if text.startswith(name) else f"{text[0].lower()}{text[1:]}"
+                    text = f"If {name} was read in time, {rest}"
+                yield text
 
     def undecided(self, rows: Mapping[int, int]) -> Iterator[str]:
         """Yield until when a combination waits for what windows of rows count; ``rows`` as in ``told``."""
