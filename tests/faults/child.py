@@ -32,7 +32,7 @@ CREATE SINK tracked USING {format} OPTIONS (path '{place}tracked') {clauses};
 INSERT INTO tracked
 SELECT {hint} A.row_id AS a, B.row_id AS b, C.row_id AS c
 FROM camera1 A, camera2 B, camera3 C
-WINDOW (A, B) = 5 SECONDS AND WINDOW (B, C) = 10 SECONDS
+WINDOW (A, B) = 5 SECONDS AND WINDOW (B, C) = 10 SECONDS{counted}
 WHERE {condition};
 {more}
 """
@@ -110,6 +110,9 @@ VISITS = "visits"
 HOME = "home"
 """The setting of a child that says by which column rows of an approximate join live; else by their file."""
 
+COUNTED = "counted"
+"""The setting of a child whose streams have windows of so many rows, and one that begins at landmarks."""
+
 TOPICS = "topics"
 """The setting of a child whose streams are topics: the address of a broker, a slash, and with what the names
 of the topics begin."""
@@ -141,6 +144,7 @@ def script(
     visits: str = "",
     home: str = "row_id",
     topics: str = "",
+    counted: str = "",
 ) -> str:
     """Return the statements of a child; a table of Delta Lake or Iceberg knows its columns."""
     place = TABLES if format == "iceberg" else f"{root}/"
@@ -166,8 +170,10 @@ def script(
         sinks = "".join(declared.format(name=name) for name in MORE)
         begin = "EXECUTE STATEMENT SET tracked BEGIN"
         more = "".join(f"INSERT INTO {name} {MORE[name]};" for name in together) + "END"
+    rows = f"WINDOW A = {counted} ROWS AND WINDOW B = 2 ROWS PER KEY AND WINDOW C SINCE (C.row_id % 97 = 0)"
     return SCRIPT.format(
         streams="".join(streams),
+        counted=f" AND {rows}" if counted else "",
         clauses=clauses,
         sinks=sinks,
         begin=begin,
@@ -195,6 +201,7 @@ def run(root: Path, conf: dict[str, str]) -> None:
         conf.pop(VISITS, ""),
         conf.pop(HOME, "row_id"),
         conf.pop(TOPICS, ""),
+        conf.pop(COUNTED, ""),
     )
     if chain:
         statements = statements[: statements.index("INSERT INTO tracked")] + CHAINED

@@ -15,9 +15,15 @@ SETTINGS = ("visits=1", "spark.sql.shuffle.partitions=4")
 
 @pytest.mark.timeout(1800)
 @pytest.mark.long
-@pytest.mark.parametrize("home", ["row_id", ""], ids=["by a column", "by file"])
-def test_an_approximate_join_is_killed_at_random_moments(tmp_path: Path, kills: int, home: str) -> None:
-    settings = (*SETTINGS, f"home={home}")
+@pytest.mark.parametrize(
+    ("home", "counted"),
+    [("row_id", ""), ("", ""), ("row_id", "200")],
+    ids=["by a column", "by file", "windows of rows"],
+)
+def test_an_approximate_join_is_killed_at_random_moments(
+    tmp_path: Path, kills: int, home: str, counted: str
+) -> None:
+    settings = (*SETTINGS, f"home={home}", f"counted={counted}")
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     for root in (killed, whole):
         root.mkdir()
