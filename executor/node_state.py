@@ -8,7 +8,19 @@ from pathlib import Path
 import numpy as np
 
 from wjoin.executor.combinations import Combinations
-from wjoin.executor.nodes import BASE, BIN, CHOSEN, HOME, SAMPLED, Bins, Chooser, Nodes, Told, home_column
+from wjoin.executor.nodes import (
+    BASE,
+    BIN,
+    CHOSEN,
+    HOME,
+    SAMPLED,
+    Bins,
+    Chooser,
+    Nodes,
+    Told,
+    chance_of,
+    home_column,
+)
 from wjoin.executor.report import Report
 from wjoin.executor.state.manifest import Manifest, written_manifest
 from wjoin.executor.state.slices import Slice, SliceStore
@@ -17,12 +29,14 @@ from wjoin.executor.state.writing import FIRST_CUTTING
 from wjoin.executor.stretches import Arrived
 from wjoin.parts.kernels.runs import BoolArray, Int64Array, int64_view
 from wjoin.parts.routes.route import Role
-from wjoin.parts.summaries.error import Sample, stands_for
+from wjoin.parts.summaries.error import RARE, Sample, stands_for
 from wjoin.parts.summaries.flow import chances, sampled, visit_chance
+from wjoin.parts.summaries.hashing import mixed
 from wjoin.parts.summaries.profile import PROMISES, Profile
 from wjoin.parts.summaries.summary import Form, Summary
-from wjoin.planner.plan.block_columns import meeting_name
+from wjoin.planner.plan.block_columns import meeting_name, time_name
 from wjoin.planner.plan.physical import PhysicalPlan
+from wjoin.planner.plan.slicing import cut_stream
 from wjoin.planner.plan.stage_kinds import Stage, StageEdge
 
 _MISSING, _MILLION = ("missing", "missing_least", "missing_most"), 1_000_000
@@ -42,13 +56,15 @@ _NODE = "node"
 class Measuring:
     """What is measured at node ``place`` in a micro-batch: results of the sample, and what rows could visit.
 
-    ``columns``: by input its column of marks; ``first``: whether it is a node of the first stage.
+    ``columns``: by input its column of marks; ``times``: by input the column by which lots are drawn;
+    ``first``: whether it is a node of the first stage.
     """
 
     nodes: Nodes
     place: int
     chooser: Chooser
     columns: dict[int, str]
+    times: dict[int, str]
     first: bool
     sample: Sample
     profile: Profile
@@ -62,7 +78,8 @@ class Measuring:
         named = {number: home_column(plan, each) for number, each in enumerate(stage.inputs)}
         columns = {number: name for number, name in named.items() if name is not None}
         first = plan.stages.index(stage) == 0
-        return cls(nodes, place, chooser, columns, first, Sample.empty(), Profile.empty(nodes.count))
+        times = {number: time_name(cut_stream(plan, stage, number)) for number in columns}
+        return cls(nodes, place, chooser, columns, times, first, Sample.empty(), Profile.empty(nodes.count))
 
     @property
     def idle(self) -> bool:
@@ -98,12 +115,12 @@ class Measuring:
         homes, flow = np.full(len(codes), self.place, np.int64), self.chooser.flow
         scores, bins = self.chooser.scores(number, codes, homes)
         self.profile = self.profile.plus(Profile.of_rows(scores, homes).times(times))
-        if self.first:
-            away = np.arange(self.nodes.count) != self.place
-            by_lot = np.ix_(~sampled(codes, flow), away)
-            chance = chances(scores, homes, flow)[by_lot]
-            told = Sample.of_promises(PROMISES[bins[by_lot]], chance, flow.sample)
-            self.sample = self.sample.plus(told.times(times))
+        away = np.arange(self.nodes.count) != self.place
+        by_lot = np.ix_(~sampled(codes, flow), away)
+        # What is promised of partial results says nothing of those that were not made.
+        promises = PROMISES[bins[by_lot]] if self.first else np.zeros(1)
+        told = Sample.of_promises(promises, chances(scores, homes, flow)[by_lot], flow.sample)
+        self.sample = self.sample.plus(told.times(times))
 
     def _came_by_lot(self, number: int, blocks: Arrived) -> None:
         """Take note of what was promised of the visits that lots have made here."""
@@ -137,9 +154,20 @@ class Measuring:
             known = of_sample, chance, flow.sample, PROMISES[bins]
             sample = Sample.of(codes, matches, chosen, flow.seed, *known)
         else:
-            # With what chance they have come so far is not known.
-            sample = Sample.of(codes[of_sample], matches[of_sample], chosen[of_sample], flow.seed)
+            # Partial results of one row have come by one lot, and each of them may be at several nodes.
+            chance, draws = chance_of(marks), int64_view(run.batch.column(self.times[origin]))[own]
+            draws = draws ^ mixed(codes, 0).view(np.int64)
+            sample = Sample.of(
+                codes, matches, chosen, flow.seed, of_sample, chance, flow.sample, None, draws, self._rarest
+            )
+            nodes = 1 + min(flow.visits, self.nodes.count - 1.0)
+            sample = replace(sample, lots=nodes * sample.lots)
         self.sample = self.sample.plus(sample)
+
+    @property
+    def _rarest(self) -> float:
+        """The least chance of which lots tell in a stage after the first: that of two that are rare."""
+        return (RARE * self.chooser.flow.sample) ** 2
 
     def after(self, before: Manifest, after: Manifest, store: SliceStore, counted: Report) -> Manifest:
         """Return the manifest after the micro-batch with what the node tells; count what is lost."""

@@ -27,6 +27,7 @@ from wjoin.parts.summaries.flow import (
     targets,
     tightened,
     tuned,
+    visit_chance,
 )
 from wjoin.parts.summaries.hashing import FloatArray
 from wjoin.parts.summaries.profile import Profile, bins_of
@@ -43,10 +44,14 @@ Bins = npt.NDArray[np.uint8]
 
 Counted = TypeVar("Counted", Sample, Profile)
 
-SAMPLED, CHOSEN, BIN = 40, 41, 48
-"""The bits of a row's mark beside its home: of the sample, visiting by choice, and the bin of its score."""
+CHANCE, SAMPLED, CHOSEN, BIN = 24, 40, 41, 48
+"""The bits of a row's mark beside its home: with what chance it has come so far, of the sample, visiting by
+choice, and the bin of its score."""
 
-HOME = (1 << 32) - 1
+HOME = (1 << 24) - 1
+
+_NEVER, _HALVES = (1 << 16) - 1, 1 << 10
+"""The mark of no chance, and how finely others are told: by 1024th parts of a power of two."""
 
 _STAGE = 56
 """The bits of a row's number that tell the stages apart."""
@@ -236,12 +241,13 @@ class Chooser:
         stored = number in self.views
         if self.nodes.asked[number] is None:
             nowhere = np.zeros((len(codes), self.nodes.count), bool)
-            return Visited(Visits(homes, nowhere, nowhere[:, 0], Role.STORE), nowhere.astype(np.uint8))
+            nothing = nowhere.astype(np.uint8)
+            return Visited(Visits(homes, nowhere, nowhere[:, 0], Role.STORE), nothing, self.flow)
         begun = Role.BOTH if stored else Role.PROBE
         scores, bins = self.scores(number, codes, homes)
         # Each stage draws lots of its own.
         found = targets(codes, rows ^ (self.nodes.form.seed << _STAGE), homes, scores, self.flow)
-        return Visited(Visits(homes, found.chosen, found.sampled, begun), bins)
+        return Visited(Visits(homes, found.chosen, found.sampled, begun), bins, self.flow)
 
     @property
     def knows(self) -> bool:
@@ -263,6 +269,7 @@ class Visited:
 
     visits: Visits
     bins: Bins
+    flow: Flow
 
     def marks(
         self, rows: Int64Array, worker: int, role: Role, before: Int64Array | None = None
@@ -274,6 +281,23 @@ class Visited:
         if before is not None:
             # Of the sample, what only a trial has found before is lost.
             chosen &= before[rows] >> CHOSEN & 1 | 1 - (before[rows] >> SAMPLED & 1)
-        bins = self.bins[rows, worker].astype(np.int64)
-        marks: Int64Array = visits.home[rows] | sampled << SAMPLED | chosen << CHOSEN | bins << BIN
+        home, bins = visits.home[rows], self.bins[rows, worker]
+        chance = _told_chance(np.where(home == worker, 1.0, visit_chance(home, bins, self.flow)))
+        if before is not None:
+            chance = np.minimum(chance + (before[rows] >> CHANCE & _NEVER), _NEVER)
+        of_score = bins.astype(np.int64)
+        marks: Int64Array = home | chance << CHANCE | sampled << SAMPLED | chosen << CHOSEN | of_score << BIN
         return marks
+
+
+def _told_chance(chance: FloatArray) -> Int64Array:
+    """Return the bits of some chances (int64[n]); they add up where chances are multiplied."""
+    halves = -np.log2(np.maximum(chance, 1e-300))
+    found: Int64Array = np.minimum(np.round(_HALVES * halves), _NEVER).astype(np.int64)
+    return found
+
+
+def chance_of(marks: Int64Array) -> FloatArray:
+    """Return with what chance rows have come to where they are, by their marks (float64[n])."""
+    told = marks >> CHANCE & _NEVER
+    return np.where(told == _NEVER, 0.0, np.exp2(-told / _HALVES))

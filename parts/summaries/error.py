@@ -116,6 +116,8 @@ class Sample:
         chance: FloatArray | None = None,
         share: float = 0.0,
         promises: FloatArray | None = None,
+        draws: Int64Array | None = None,
+        rare: float | None = None,
     ) -> Self:
         """Return that of rows where they arrive.
 
@@ -123,6 +125,8 @@ class Sample:
         (bool[n]; a row's own home counts as chosen). ``seed`` is that of the flow. Without a ``chance`` they
         are those of the sample. With it, all that arrive, of which some are ``sampled``: a ``share`` of the
         keys is; it is that of `flow.visit_chance`, and 1 at home. ``promises``: what is promised of each.
+        ``draws``: rows with equal ones (int64[n]) have come by the same lot. ``rare``: lots tell of chances
+        from it on.
         """
         groups = cells(codes, seed + _OF_GROUPS, GROUPS)
         of = np.ones(len(codes), np.bool_) if sampled is None else sampled
@@ -130,7 +134,7 @@ class Sample:
         told = [_sums(groups[of], matches[of]), _sums(groups[found], matches[found])]
         if chance is None:
             return replace(cls.empty(), everything=told[0], found=told[1])
-        often = chance >= RARE * share
+        often = chance >= (RARE * share if rare is None else rare)
         by_lot = np.where(often, chance, 1.0)
         lot = np.where(often & ~of, matches, 0.0)
         missed = lot * (1 - by_lot) / by_lot
@@ -143,7 +147,7 @@ class Sample:
             seen=_sums(groups, matches),
             missing=_sums(groups, missed + kept),
             kept=_sums(groups, kept),
-            lots=_sums(groups, lot * missed / by_lot),
+            lots=_together(groups, lot * missed / by_lot, draws),
             products=np.asarray(products),
         )
 
@@ -158,6 +162,15 @@ class Sample:
 
 def _sums(groups: Int64Array, matches: FloatArray) -> FloatArray:
     return np.bincount(groups, matches, GROUPS).astype(float)
+
+
+def _together(groups: Int64Array, variances: FloatArray, draws: Int64Array | None) -> FloatArray:
+    """Return variances by group: deviations of the same draw add up, before they are squared."""
+    if draws is None:
+        return _sums(groups, variances)
+    _, first, places = np.unique(draws, return_index=True, return_inverse=True)
+    deviations: FloatArray = np.bincount(places, np.sqrt(variances)).astype(float)
+    return _sums(groups[first], deviations**2)
 
 
 @dataclass(frozen=True)
