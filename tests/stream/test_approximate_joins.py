@@ -120,7 +120,9 @@ def test_rows_live_by_their_file_and_windows_of_rows_count_those_of_all_nodes(
     exact, base, some = found.values()
     assert exact == base
     assert not some - exact
-    assert 0.3 * exact.total() < some.total() < exact.total()
+    lost = exact.total() - some.total()
+    # In windows as short as those of three streams most partners are in files of one name.
+    assert lost < 0.7 * exact.total() and (lost or third)
 
 
 @pytest.mark.long
@@ -168,3 +170,7 @@ def test_the_result_is_a_part_of_the_exact_one(session: wjoin.Session, tmp_path:
     lost = 1 - found.total() / exact.total()
     assert lost == 0 if "BASE" in hints else 0 < lost < 0.2
     assert started
+    if lost:
+        _, n, m = next(iter(exact - found))
+        told = session.sql(f"EXPLAIN MATCH a(n = {n}), b(n = {m}) {insert(hints)}").collect()[0][0]
+        assert told.startswith("These rows are a result:") and "it may have lost this result" in told

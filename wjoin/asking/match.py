@@ -138,6 +138,8 @@ def _told(needs: Needs, found: Sequence[Candidates], nearest: Judged) -> Iterato
     if needs.partners:
         text = "; ".join(needs.partners)
         yield f"{text[0].upper()}{text[1:]}."
+    if needs.approximate and not verdict.faults:
+        yield "The join is approximate: it may have lost this result, if the rows live at different nodes."
     if unjudged:
         yield f"Not judged: {listed(unjudged)}."
 

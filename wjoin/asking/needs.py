@@ -79,6 +79,7 @@ class Needs:
     ``columns`` are those by which a row of each stream is shown.
     ``unjudged`` says what else decides, and is not judged. ``partners`` says what becomes of rows that are
     partners in an outer join; where there is none they are a result. Streams that are ``idle`` may be silent.
+    An ``approximate`` join may lose a result.
     """
 
     names: tuple[str, ...]
@@ -94,6 +95,7 @@ class Needs:
     asked: tuple[tuple[int, ...], ...] = ()
     partners: tuple[str, ...] = ()
     idle: frozenset[int] = frozenset()
+    approximate: bool = False
 
     def inside(self, bound: Bound, times: tuple[str, str] | None = None) -> str:
         """Return the Spark expression that is true inside a window; see ``beyond``."""
@@ -167,6 +169,8 @@ def needs_of(planned: PlannedSelect) -> Needs:
         asked=tuple(tuple(map(counts.index, own)) for _, own in alternatives) if counts else (),
         partners=tuple(_partners(planned)),
         idle=frozenset(number for number, each in enumerate(plan.streams) if each.idle_after is not None),
+        approximate=plan.approximate is not None
+        or any(each.site and each.site.likely for each in plan.streams),
     )
 
 
