@@ -2,7 +2,7 @@
 longer one would add.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -16,6 +16,9 @@ from wjoin.planner.windows.bounds import Windows, hull
 from wjoin.planner.windows.closure import Branch, Edge, close
 
 Pair = tuple[int, int]
+
+_Far = tuple[int, int, int]
+"""A span, the stream of an input that it begins with, and the one that ends it."""
 
 _NOWHERE = Span(0, 0)
 
@@ -73,7 +76,7 @@ def kept_for(planned: PlannedSelect, edge: StageEdge) -> KeptFor:
     return KeptFor(span, stream, tuple(pairwise(path)))
 
 
-def _far(edge: StageEdge, plan: PhysicalPlan, longer: Mapping[Pair, int]) -> tuple[int, int, int] | None:
+def _far(edge: StageEdge, plan: PhysicalPlan, longer: Mapping[Pair, int]) -> _Far | None:
     """Return the span for which rows of an input stay, by which member and stream; None if for ever.
 
     ``longer``: by how much windows between a member and a stream are longer than in the plan.
@@ -113,17 +116,35 @@ def slopes(planned: PlannedSelect, sizes: Mapping[tuple[int, ...], float]) -> li
             and (before := graph.windows.between(i, j)) is not None
             and most != before
         }
-        added = sum(_added(each, plan, longer, sizes) for stage in plan.stages for each in stage.inputs)
+        added = sum(
+            _added(each, sizes, _far(each, plan, {}), _far(each, plan, longer))
+            for stage in plan.stages
+            for each in stage.inputs
+        )
         if added > 0:
             found.append((pair, added))
     return sorted(found, key=lambda each: -each[1])
 
 
-def _added(
-    edge: StageEdge, plan: PhysicalPlan, longer: Mapping[Pair, int], sizes: Mapping[tuple[int, ...], float]
+def size_by_delay(
+    plan: PhysicalPlan, streams: Collection[int], delay: int, sizes: Mapping[tuple[int, ...], float]
 ) -> float:
-    """Return the bytes that an input keeps more where windows are longer."""
-    now, then = _far(edge, plan, {}), _far(edge, plan, longer)
+    """Return the bytes that the state of a join would have if some streams had another delay.
+
+    That is in microseconds, or the unit of an integral event time. ``sizes`` are the bytes of the inputs by
+    their streams, as they are. A stream's delay keeps the rows of those that wait for it.
+    """
+    scans = (replace(each, delay=delay) if n in streams else each for n, each in enumerate(plan.streams))
+    other = replace(plan, streams=tuple(scans))
+    edges = (each for stage in plan.stages for each in stage.inputs)
+    added = (_added(each, sizes, _far(each, plan, {}), _far(each, other, {})) for each in edges)
+    return sum(sizes.values()) + sum(added)
+
+
+def _added(
+    edge: StageEdge, sizes: Mapping[tuple[int, ...], float], now: _Far | None, then: _Far | None
+) -> float:
+    """Return the bytes that an input keeps more where its rows stay as long as ``then`` says."""
     if not edge.stored or now is None or then is None or now[0] <= 0:
         return 0.0
     return sizes.get(edge.members, 0.0) * (then[0] - now[0]) / now[0]

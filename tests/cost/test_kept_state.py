@@ -8,7 +8,8 @@ import pytest
 from tests.kit.planned import plan_over, stream_of
 from wjoin.measured.kept_streams import kept_streams, longer_windows
 from wjoin.measured.progress import Done
-from wjoin.planner.cost.kept_state import SECOND, input_states, slopes
+from wjoin.planner.catalog import Delay
+from wjoin.planner.cost.kept_state import SECOND, input_states, size_by_delay, slopes
 from wjoin.planner.explain.kept_state import sizes_of, state_lines
 from wjoin.planner.planning import PlannedSelect
 
@@ -62,6 +63,22 @@ def test_a_slope_is_what_a_longer_window_adds(windows: Sequence[str], longer: Se
         changed = [longer[n] if n == place else each for n, each in enumerate(windows)]
         added = whole(planned(*changed)) - whole(plan)
         assert found.get(pair, 0.0) == pytest.approx(added, rel=1e-6, abs=1e-3)
+
+
+@pytest.mark.parametrize("late", [0, 1])
+@pytest.mark.parametrize("delay", [2, 7])
+def test_the_size_by_delay_is_that_of_a_plan_with_it(late: int, delay: int) -> None:
+    """Windows of 5 s and 3 s: rows of A wait for C, 8 s away, and the others for A."""
+    plan = planned("(A, B) = 5 SECONDS", "(B, C) = 3 SECONDS")
+    streams = [
+        replace(each, delays={"ts": Delay(delay * SECOND)}) if number == late else each
+        for number, each in enumerate(STREAMS)
+    ]
+    text = JOIN.format("(A, B) = 5 SECONDS AND WINDOW (B, C) = 3 SECONDS")
+    other = plan_over(text.replace("SELECT", "SELECT /*+ PLAN(MULTIWAY) */"), streams)
+    found = size_by_delay(plan.physical, {late}, delay * SECOND, sizes_of(input_states(plan)))
+    assert found == pytest.approx(whole(other), rel=1e-6)
+    assert size_by_delay(plan.physical, {late}, 0, sizes_of(input_states(plan))) == pytest.approx(whole(plan))
 
 
 def test_explain_says_it() -> None:

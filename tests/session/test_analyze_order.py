@@ -14,6 +14,7 @@ import pytest
 
 import wjoin
 from tests.tiers import tiers
+from wjoin.measured.kept_streams import kept_streams
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 UNITS = {"ms": 1, "s": 1000, "min": 60_000}
@@ -200,7 +201,7 @@ def test_explain_delay_counts_as_a_model_does(session: wjoin.Session, tmp_path: 
     (tmp_path / "none").mkdir()
     (tmp_path / "none" / "0.json").write_text("no line of JSON\n")
     declare(session, tmp_path / "none", "json")
-    assert "or has none" in session.sql("EXPLAIN DELAY s").collect()[0][0]
+    assert "or it has none" in session.sql("EXPLAIN DELAY s").collect()[0][0]
 
 
 @pytest.mark.long
@@ -222,9 +223,37 @@ def test_explain_delay_tells_the_results_that_late_rows_lose(session: wjoin.Sess
     session.run_script(insert, once=True)
     results = session.read.parquet(str(tmp_path / "out")).count()
     lines = session.sql("EXPLAIN DELAY p").collect()[0][0].splitlines()
-    assert lines[1].split() == ["delay", "late", "rows", "of", "all", "lost", "of", "found"]
+    heads = ["delay", "late", "rows", "of", "all", "lost", "of", "found", "state", "of", "found"]
+    assert lines[1].split() == heads
     late, lost = int(lines[2].split()[1]), float(lines[2].split()[4].replace(",", ""))
     assert lost == pytest.approx(late * results / 100, rel=0.01)
+    # Rows of Q are kept for 30, and for as long as P is late.
+    for line in (each for each in lines[2:] if each.startswith("  ")):
+        delay, shown, unit = int(line.split()[0]), *line.rstrip(" █").split()[-2:]
+        of_q = whole_of(session, "Q") * (30 + delay) / (30 + 20)
+        size = float(shown.replace(",", "")) * {"bytes": 1, "kB": 1e3}[unit]
+        assert size == pytest.approx(whole_of(session, "P") + of_q, rel=0.02), line
+    # Another session knows the query by its checkpoint, and estimates its state.
+    other = wjoin.connect(session.spark.newSession())
+    for name in ("p", "q"):
+        other.sql(
+            f"CREATE OR REPLACE STREAM {name} (id BIGINT, n BIGINT) USING json OPTIONS "
+            f"(path '{tmp_path / name}') WATERMARK n DELAY OF 20"
+        )
+    other.sql(
+        f"CREATE OR REPLACE SINK found USING parquet OPTIONS (path '{tmp_path}/out', "
+        f"checkpointLocation '{tmp_path}/kept')"
+    )
+    again = other.sql("EXPLAIN DELAY p").collect()[0][0].splitlines()
+    assert again[1].split() == heads
+    assert again[2].split()[:5] == lines[2].split()[:5]
+
+
+def whole_of(session: wjoin.Session, alias: str) -> float:
+    """The bytes that a query keeps of a stream, once all is there that is to come."""
+    (planned,), done = session.running[-1].planned, session.running[-1].totals.total
+    (found,) = (each for each in kept_streams(planned, done) if each.alias == alias)
+    return found.bytes + (found.to_come or 0.0)
 
 
 def test_explain_delay_counts_late_rows(session: wjoin.Session, tmp_path: Path) -> None:

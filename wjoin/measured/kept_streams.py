@@ -67,4 +67,9 @@ def _to_come(plan: PhysicalPlan, edge: StageEdge, kept: int, done: Done) -> floa
 
 def longer_windows(planned: PlannedSelect, found: Sequence[KeptStream]) -> Iterator[str]:
     """Yield what a second more of each window would add, once all is there that is to come."""
-    return slope_lines(planned, {each.members: each.bytes + (each.to_come or 0.0) for each in found})
+    return slope_lines(planned, whole_sizes(found))
+
+
+def whole_sizes(found: Sequence[KeptStream]) -> dict[tuple[int, ...], float]:
+    """Return the bytes of inputs by their streams, once all is there that is to come."""
+    return {each.members: each.bytes + (each.to_come or 0.0) for each in found}

@@ -101,11 +101,15 @@ def stop_query(asked: Asked, statement: StopQuery) -> DataFrame:
     return asked.engine.rows([(running.name, running.done())], STOPPED_SCHEMA)
 
 
-def find_query(queries: Queries, name: Identifier) -> Running:
-    """Return the newest query of a name, one that runs before one that has ended. Raises WJoinError WJ602."""
+def find_query(queries: Queries, name: Identifier, elsewhere: str = "") -> Running:
+    """Return the newest query of a name, one that runs before one that has ended. Raises WJoinError WJ602.
+
+    ``elsewhere``: what to write for a query of another session.
+    """
     named = [each for each in queries.known if name.matches(each.name)]
     if named:
         return max(named, key=lambda each: (each.query.isActive, each.began))
     known = {each.name.lower(): each for each in queries.known}
-    help = suggestion(name.name, known) or ("SHOW QUERIES lists those of this session" if known else None)
+    listed = "SHOW QUERIES lists those of this session" if known else ""
+    help = suggestion(name.name, known) or "; ".join(filter(None, (listed, elsewhere))) or None
     raise WJoinError("WJ602", f"there is no query {name.name}", span=name.span, help=help)

@@ -62,7 +62,8 @@ def _folder(asked: Asked, read: StateRead, directory: str | None) -> str:
         folder = checkpoint_of(asked, read.query, directory)
         if folder is not None and Files.of(asked.engine.spark).exists(f"{folder}/metadata"):
             return folder
-    running = find_query(asked.queries, read.query)
+    elsewhere = "for another session's, name the folder of its checkpoint: STATE OF QUERY 'folder'"
+    running = find_query(asked.queries, read.query, elsewhere)
     if running.checkpoint is None:
         message, help = f"{running.name} has no checkpoint", "insert its results into a sink: INSERT INTO …"
         raise WJoinError("WJ606", message, span=read.span, help=help)
