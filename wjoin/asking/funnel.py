@@ -30,6 +30,9 @@ _IN_TIME = "in time"
 _LOST = "   ← no rows are left"
 _MOST = ", which is most of them"
 _DELAY = "EXPLAIN DELAY says what a longer delay keeps"
+_NO_CHECKPOINT = (
+    "Rows are left after all steps. Which ones a query drops as late, its checkpoint shows (--checkpoint)."
+)
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,9 @@ def funnel(history: History) -> Iterator[str]:
         if made is None:
             return
         found, before = made, [*before, meeting.stream]
+    told = any(BATCH in each.columns for each in reader.tables)
+    if history.streaming and not (told or history.untold):
+        yield _NO_CHECKPOINT
     if needs.unjudged:
         yield f"Not judged: {'; '.join(needs.unjudged)}."
 
@@ -107,7 +113,7 @@ def _rows(history: History, number: int, filters: Sequence[Need]) -> tuple[list[
             lines.append(f"{counted(count, 'row')} {label}".rstrip() + _LOST * (count == 0))
         if label == _IN_TIME and late:
             most = _MOST if late > count else ""
-            lines.append(f"  {counted(late, 'row')} came late, or from the future{most}: {_DELAY}")
+            lines.append(f"  {counted(late, 'row')} came late, or too far in the future{most}: {_DELAY}")
         before = count
     if counts[-1] == 0:
         lost = sum(count > 0 for count in counts[1:])
@@ -211,7 +217,7 @@ def _nearest(
             # Times of another unit may be moved into the window as well, by some number of days.
             likely = sorted(zip(counts, guesses.values(), strict=True), key=_likely)
             count, (_, hint) = likely[0]
-            small = f"Is it too small? Wider by {human(nearest[0], needs.kind)} it has one."
+            small = f"Is it too small? {human(nearest[0], needs.kind)} more would admit a combination."
             yield f"  {hint if count else small}"
 
 
