@@ -37,6 +37,9 @@ SPECIAL_WORDS = frozenset(
 OF_TABLE = "a condition of ON of a static relation, which Spark joins"
 """What keeps the join of the streams from testing a condition of ON that Spark's own join decides."""
 
+OF_LATERAL = "a column of a LATERAL VIEW, which runs after the join"
+"""What keeps the join from testing a condition that Spark tests after it."""
+
 _OPERATORS = {kind: each for kind, each in COMPARISONS.items() if each not in ("=", "<=>")}
 
 
@@ -254,7 +257,7 @@ def _sorted(
 def _after_join(piece: AnalysedText, scope: Scope) -> str:
     """Return why a condition can be tested after the join only; empty where it can be before."""
     if any(scope.is_generated(name) for name in piece.columns):
-        return "a column of a LATERAL VIEW, which runs after the join"
+        return OF_LATERAL
     return ""
 
 

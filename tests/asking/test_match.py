@@ -282,3 +282,44 @@ def test_views_over_streams_tell_what_they_know(session: wjoin.Session, tmp_path
     assert "If P was read in time, P is kept until Q's watermark passes 25 (it is at 11)." in alone
     lines = told(session, f"EXPLAIN MATCH {insert['shuffled']}")
     assert "Not judged: which rows of P the query has read, and in time: its source does not tell." in lines
+
+
+@pytest.mark.long
+def test_a_silent_stream_is_not_judged_where_it_may_have_gone_on(
+    session: wjoin.Session, tmp_path: Path
+) -> None:
+    for name, idle in (("ip", ""), ("iq", "IDLE AFTER 1 MILLISECOND")):
+        (tmp_path / name).mkdir()
+        session.sql(
+            f"""CREATE OR REPLACE STREAM {name} (id BIGINT, ts BIGINT) USING json
+            OPTIONS (path '{tmp_path / name}') WATERMARK ts DELAY OF 2 {idle}"""
+        )
+    session.sql(
+        f"""CREATE OR REPLACE SINK silent_pairs USING parquet
+        OPTIONS (path '{tmp_path / "out"}', checkpointLocation '{tmp_path / "kept"}')"""
+    )
+    insert = (
+        "INSERT INTO silent_pairs SELECT P.id, Q.ts FROM ip P, iq Q WINDOW (P, Q) = 100 WHERE P.id = Q.id"
+    )
+    brought = [
+        {"ip": [(1, 0), (2, 50)], "iq": [(1, 10), (2, 40)]},
+        {"ip": [(3, 100)]},
+        {"iq": [(2, 60), (3, 99)]},
+        {"ip": [(4, 200)], "iq": [(3, 150)]},
+    ]
+    for file, rows in enumerate(brought):
+        for name, own in rows.items():
+            lines = (json.dumps({"id": number, "ts": at}) for number, at in own)
+            (tmp_path / f".{name}{file}").write_text("\n".join(lines))
+            (tmp_path / f".{name}{file}").rename(tmp_path / name / f"{file}.json")
+        session.run_script(insert, once=True)
+    results = {(row.id, row.ts) for row in session.read.parquet(str(tmp_path / "out")).collect()}
+    # Q went on with P to 98, so that its row of 60 was late, which its own rows do not tell.
+    assert results == {(1, 10), (2, 40), (3, 99), (3, 150)}
+    unsure = "Not judged: whether Q was silent before, and came behind the watermarks of the others."
+    for number, at in [(1, 10), (2, 40), (2, 60), (3, 99), (3, 150)]:
+        found = told(session, f"EXPLAIN MATCH P(id = {number}), Q(id = {number} AND ts = {at}) {insert}")
+        assert found.startswith("These rows are a result:"), found
+        assert (unsure in found) == ((number, at) not in results), found
+    lines = told(session, f"EXPLAIN MATCH {insert}")
+    assert "Not judged: which rows of Q came behind the watermarks of others after it was silent." in lines

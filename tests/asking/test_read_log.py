@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wjoin.asking.read_log import EARLIER, NEVER, Stretch, _offsets, _stretches
+from wjoin.asking.read_log import EARLIER, NEVER, Stretch, _batch_of, _offsets, _stretches
 
 numbers = st.lists(st.integers(0, 4), min_size=1, max_size=6)
 
@@ -52,3 +52,18 @@ def test_offsets_of_other_sources_are_none_of_kafka() -> None:
     assert _offsets('{"t":{"0":5}}') == {"t": {"0": 5}}
     others = ('{"logOffset":3}', "-", "17", '{"sourceVersion":1,"table":{"index":-1}}', '{"t":{"a":{}}}')
     assert [_offsets(each) for each in others] == [None] * len(others)
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=8), st.integers(0, 7))
+def test_files_are_of_the_micro_batch_that_read_them(brought: list[bool], gone: int) -> None:
+    """A source numbers the micro-batches that bring files; ``gone`` of their offsets are not kept."""
+    oldest = min(gone, len(brought) - 1)
+    ends = {batch: sum(brought[: batch + 1]) - 1 for batch in range(len(brought))}
+    log = {batch: end for batch, end in ends.items() if batch >= oldest and end >= 0}
+    known = []
+    for batch in (batch for batch, any_ in enumerate(brought) if any_):
+        found = _batch_of(ends[batch], log, oldest)
+        assert found is not None and (found == batch if batch > oldest or oldest == 0 else found < EARLIER)
+        known.append(found)
+    assert known == sorted({*known})
+    assert _batch_of(len(brought), log, oldest) is None

@@ -16,6 +16,9 @@ from wjoin.asking.standing import Standing
 from wjoin.planner.plan.ahead import greatest_time
 from wjoin.planner.windows.lengths import human
 
+_LAST = (1 << 31) - 1
+"""A micro-batch after all others."""
+
 
 @dataclass(frozen=True)
 class Arrived:
@@ -53,7 +56,7 @@ class History:
     def marks(self) -> list[dict[int, int | None]]:
         """By stream, and by micro-batch that read it, its watermark before; None where it had none.
 
-        Empty of a stream of whose rows nothing is known.
+        That after the last one stands at _LAST. Empty of a stream of whose rows nothing is known.
         """
         return [
             self._marks(stream) if BATCH in rows.columns else {}
@@ -76,6 +79,7 @@ class History:
             if latest is not None:
                 reached = latest - needs.delays[stream]
                 mark = reached if mark is None else max(mark, reached)
+        found[_LAST] = mark
         return found
 
     def limit(self, stream: int, batch: int) -> int:
@@ -105,8 +109,24 @@ class History:
             elif row is not None and row.batch == EARLIER:
                 gone = "Spark no longer keeps the offsets of the micro-batch that read it"
                 yield f"whether {name} came late ({gone})"
-            elif row is not None and row.batch is not None and number in self.reader.needs.idle:
+            elif row is not None and self._may_have_been_silent(number, row.batch, time):
                 yield f"whether {name} was silent before, and came behind the watermarks of the others"
+
+    def _may_have_been_silent(self, number: int, batch: int | None, time: int | None) -> bool:
+        """Return whether the watermark of a silent stream may have gone on with others, past a row.
+
+        It goes no further than the greatest of theirs before the micro-batch.
+        """
+        needs, mark = self.reader.needs, None if self.standing is None else self.standing.mark(number)
+        if number not in needs.idle or batch is None or batch == NEVER or time is None:
+            return False
+        if mark is not None and time >= mark:
+            return False
+        if batch < 0:
+            return True
+        others = [self.marks[each] for each, own in enumerate(needs.times) if own and each != number]
+        ends = [own[min(after for after in own if after >= batch)] for own in others if own]
+        return not all(others) or any(end is not None and time < end for end in ends)
 
     def _unread(self, number: int, time: int) -> str:
         """Return that a row has not been read as far as its time tells, empty where it may have been."""
@@ -141,7 +161,7 @@ class History:
             return f"{name} is never read: the query began behind {row.place}"
         limit, clock = self.limit(number, batch), self.read.clocks.get(batch)
         if time > limit:
-            text = f"{name} was dropped as too far in the future by micro-batch {batch}"
+            text = f"{name} was dropped as too far in the future by {_named(batch)}"
             if ahead is not None and clock is not None:
                 text += f": it is {human(time - clock, needs.kind)} ahead of its clock, and {name} may be "
                 text += human(ahead, needs.kind)
@@ -149,10 +169,14 @@ class History:
         mark = self.marks[number][batch]
         if mark is not None and time < mark:
             return (
-                f"{name} came late, by {human(mark - time, needs.kind)}: micro-batch {batch} read it, and "
+                f"{name} came late, by {human(mark - time, needs.kind)}: {_named(batch)} read it, and "
                 f"rows more than {human(delay, needs.kind)} newer, the delay of {name}, had been read before"
             )
         return ""
+
+
+def _named(batch: int) -> str:
+    return f"micro-batch {batch}" if batch >= 0 else "an earlier micro-batch"
 
 
 def in_time(history: History, stream: int) -> DataFrame:

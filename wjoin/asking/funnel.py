@@ -76,6 +76,9 @@ def funnel(history: History) -> Iterator[str]:
     for number in sorted(history.untold):
         name = needs.names[number]
         yield f"  Not judged: which rows of {name} the query has read, and in time: its source does not tell."
+    for number in sorted(needs.idle - history.untold) if history.read else ():
+        name = needs.names[number]
+        yield f"  Not judged: which rows of {name} came behind the watermarks of others after it was silent."
     found, before = left[0], [0]
     for meeting in _meetings(reader):
         own = needs.names[meeting.stream]
@@ -88,8 +91,9 @@ def funnel(history: History) -> Iterator[str]:
     told = any(BATCH in each.columns for each in reader.tables)
     if history.streaming and not (told or history.untold):
         yield _NO_CHECKPOINT
-    if needs.unjudged:
-        yield f"Not judged: {'; '.join(needs.unjudged)}."
+    unjudged = (*needs.unjudged, *(["windows of rows"] if needs.counts else []))
+    if unjudged:
+        yield f"Not judged: {'; '.join(unjudged)}."
 
 
 def _rows(history: History, number: int, filters: Sequence[Need]) -> tuple[list[str], DataFrame | None]:

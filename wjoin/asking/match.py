@@ -137,7 +137,10 @@ def _told(needs: Needs, found: Sequence[Candidates], nearest: Judged) -> Iterato
         yield f"Satisfied: {'; '.join(verdict.satisfied)}."
     if needs.partners:
         text = "; ".join(needs.partners)
-        yield f"{text[0].upper()}{text[1:]}."
+        where = (
+            " Each result must satisfy WHERE, too." if any(each.later for each in needs.conditions) else ""
+        )
+        yield f"{text[0].upper()}{text[1:]}.{where}"
     if needs.approximate and not verdict.faults:
         yield "The join is approximate: it may have lost this result, if the rows live at different nodes."
     if unjudged:

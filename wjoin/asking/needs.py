@@ -10,6 +10,7 @@ from wjoin.grammar.plurals import counted, listed
 from wjoin.grammar.spans import Span
 from wjoin.planner.bind.in_row import RowEnd
 from wjoin.planner.conditions.conjuncts import (
+    OF_LATERAL,
     ColumnComparison,
     Conjunct,
     Equality,
@@ -18,6 +19,7 @@ from wjoin.planner.conditions.conjuncts import (
     Residual,
     streams_of,
 )
+from wjoin.planner.conditions.readable import Unread
 from wjoin.planner.plan.block_columns import (
     MATCH_COLUMNS,
     MICROSECONDS,
@@ -184,7 +186,7 @@ def _need(planned: PlannedSelect, conjunct: Conjunct) -> Need | None:
             sides = ((left.stream, left.text), (right.stream, right.text))
             return Need(Kind.KEY, streams, shown, shown, sides)
         case Residual(text, _, matches):
-            if _is_volatile(conjunct):
+            if _unasked(conjunct):
                 return None
             every = tuple(range(len(planned.graph.names)))
             need = _test(Kind.CONDITION, every if matches or not streams else streams, text)
@@ -193,8 +195,12 @@ def _need(planned: PlannedSelect, conjunct: Conjunct) -> Need | None:
             return _test(Kind.CONDITION, streams, conjunct.text)
 
 
-def _is_volatile(condition: Residual) -> bool:
-    return read_condition(condition.text, Span(0, len(condition.text))).is_volatile
+def _unasked(condition: Residual) -> str:
+    """Return why a condition cannot be asked of rows alone, empty where it can be."""
+    if isinstance(condition.read, Unread) and condition.read.what == OF_LATERAL:
+        return "it reads a LATERAL VIEW"
+    volatile = read_condition(condition.text, Span(0, len(condition.text))).is_volatile
+    return "it is not the same twice" if volatile else ""
 
 
 def _by_match(planned: PlannedSelect, need: Need, matches: Collection[str]) -> Need:
@@ -204,15 +210,19 @@ def _by_match(planned: PlannedSelect, need: Need, matches: Collection[str]) -> N
     times = [event_time_expression(each) for each in dated]
     if plan.time_kind is TimeKind.INTEGRAL:
         times = [f"CAST({each} AS BIGINT)" for each in times]
-    text, test, values = need.text, need.test, []
-    for each in sorted(matches):
-        words, value = f"MATCH_{each.upper()}()", match_expression(plan.time_kind, each, times)
-        text, test = (
-            piece.replace(MATCH_COLUMNS[each], other)
-            for piece, other in ((text, words), (test, f"({value})"))
-        )
-        values.append((words, value))
-    return replace(need, text=text, test=test, values=tuple(values))
+    found = {each: match_expression(plan.time_kind, each, times) for each in sorted(matches)}
+    test = need.test
+    for each, value in found.items():
+        test = test.replace(MATCH_COLUMNS[each], f"({value})")
+    values = tuple((_as_written(MATCH_COLUMNS[each]), value) for each, value in found.items())
+    return replace(need, text=_as_written(need.text), test=test, values=values)
+
+
+def _as_written(text: str) -> str:
+    """Return a condition with the match functions as people write them."""
+    for each, name in MATCH_COLUMNS.items():
+        text = text.replace(name, f"MATCH_{each.upper()}()")
+    return text
 
 
 def _end(end: RowEnd, conjunct: Conjunct, planned: PlannedSelect, times: Sequence[str | None]) -> Need:
@@ -253,8 +263,8 @@ def _unjudged(planned: PlannedSelect) -> Iterator[str]:
     if not can_be_told(planned.graph):
         yield "which alternatives of the windows hold, of so many"
     for each in planned.bound.conjuncts:
-        if isinstance(each, Residual) and _is_volatile(each):
-            yield f"{each.text}, which is not the same twice"
+        if isinstance(each, Residual) and (why := _unasked(each)):
+            yield f"{_as_written(each.text)} ({why})"
 
 
 def _partners(planned: PlannedSelect) -> Iterator[str]:

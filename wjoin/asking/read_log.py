@@ -16,6 +16,9 @@ NEVER = -1
 EARLIER = -2
 """The micro-batch of a record that one has read whose offsets Spark no longer keeps."""
 
+_GONE = -(1 << 30)
+"""What is added to the numbers that a source gives files of such micro-batches; they tell the order."""
+
 Offsets = Mapping[str, Mapping[str, int]]
 """Offsets by topic and partition."""
 
@@ -53,22 +56,29 @@ def read_by(spark: SparkSession, checkpoint: str) -> Read:
     """Return what the query of a checkpoint has read. Raises what Spark raises."""
     clocks: dict[int, int] = {}
     ends: dict[int, list[Offsets | None]] = {}
+    logs: dict[int, dict[int, int]] = {}
     for path, text in _texts(spark, f"{checkpoint}/offsets/[0-9]*"):
         # A line for the version, one with the settings and the clock, and one for each source.
         _, told, *sources = text.split("\n")
         number = int(path.rsplit("/", 1)[-1])
         clocks[number] = 1000 * int(json.loads(told)["batchTimestampMs"])
         ends[number] = [_offsets(each) for each in sources]
+        for source, each in enumerate(sources):
+            if (end := re.fullmatch(r'\{"logOffset":(\d+)\}', each.strip())) is not None:
+                logs.setdefault(source, {})[number] = int(end[1])
     begins: dict[int, Offsets] = {}
     files: dict[str, int] = {}
+    oldest = min(clocks, default=0)
     for path, text in _texts(spark, f"{checkpoint}/sources/*/*"):
+        source = int(path.rsplit("/", 2)[-2])
         entries = [line for line in text.split("\n") if line.startswith("{")]
         for entry in map(json.loads, entries):
             if "path" in entry and "batchId" in entry:
-                batch = int(entry["batchId"])
-                files[entry["path"]] = min(batch, files.get(entry["path"], batch))
+                batch = _batch_of(int(entry["batchId"]), logs.get(source, {}), oldest)
+                if batch is not None:
+                    files[entry["path"]] = min(batch, files.get(entry["path"], batch))
         if entries and (first := _offsets(entries[0])) is not None:
-            begins[int(path.rsplit("/", 2)[-2])] = first
+            begins[source] = first
     width = max(map(len, ends.values()), default=0)
     found = (tuple(_stretches(ends, source, begins.get(source, {}))) for source in range(width))
     return Read(files, [each for each in found if each], clocks)
@@ -80,6 +90,16 @@ def _texts(spark: SparkSession, log: str) -> Iterator[tuple[str, str]]:
         # Read by Spark, which may be another machine's.
         rows = spark.read.text(log, wholetext=True).select(F.input_file_name(), "value")
         yield from ((row[0], row[1]) for row in rows.collect())
+
+
+def _batch_of(place: int, log: Mapping[int, int], oldest: int) -> int | None:
+    """Return the micro-batch that read files, None where none has begun to.
+
+    A source numbers only those micro-batches that brought it files: ``place`` is such a number, ``log`` the
+    last one of each micro-batch. Before the ``oldest`` that is kept it is not known, but for the order.
+    """
+    batch = min((number for number, end in log.items() if end >= place), default=None)
+    return _GONE + place if batch == oldest and oldest > 0 else batch
 
 
 def _offsets(text: str) -> Offsets | None:
