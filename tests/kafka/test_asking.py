@@ -2,6 +2,8 @@
 
 import json
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -98,3 +100,46 @@ def test_a_running_query_and_one_that_began_behind_records(
     assert "B is kept until A's watermark passes" not in never
     query.stop()
     assert told(session, f"EXPLAIN MATCH A(k = 4), B(k = 3) {PAIRS}") == found
+
+
+@pytest.mark.timeout(600)
+def test_why_over_a_file_of_statements(
+    session: wjoin.Session, topics: Topics, jars: Path, tmp_path: Path
+) -> None:
+    """As somebody asks it who has a script: before its query has begun, and with the checkpoint after it."""
+    topic = {name: topics.name(name) for name in ("one", "two")}
+    for place, name in enumerate(topic):
+        rows = [{"n": 10 * each + 90 * place, "k": f"{each}{' ' * place}"} for each in range(5)]
+        topics.write(topic[name], [json.dumps(each) for each in rows], partition=0)
+    script = "".join(
+        f"""CREATE STREAM {name} (n BIGINT, k STRING, WATERMARK FOR n AS n - {DELAY}) USING kafka
+        OPTIONS ({topics.options}, subscribe '{own}') FORMAT JSON;"""
+        for name, own in topic.items()
+    )
+    script += f"CREATE SINK pairs USING parquet OPTIONS (path '{tmp_path}/out');"
+    (tmp_path / "keys.sql").write_text(f"{script}{PAIRS};")
+    (tmp_path / "windows.sql").write_text(f"{script}{PAIRS.replace('B.k', 'trim(B.k)')};")
+
+    def wjoin_cli(command: str, file: str, *options: str) -> str:
+        packages = ",".join(map(str, (jars / "connector").glob("*.jar")))
+        line = [sys.executable, "-m", "wjoin.cli", command, str(tmp_path / file), *options]
+        done = subprocess.run(
+            [*line, "--set", f"spark.jars={packages}"], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    keys = wjoin_cli("why", "keys.sql")
+    assert "  A: 5 rows\n  B: 5 rows\n" in keys
+    assert "0 combinations with A.k = B.k   ← no rows are left" in keys
+    assert "they differ only in spaces" in keys
+    kept = ("--checkpoint", f"{tmp_path}/kept")
+    wjoin_cli("run", "windows.sql", "--once", *kept)
+    topics.write(topic["one"], [json.dumps({"n": 1, "k": "9"})], partition=0)
+    wjoin_cli("run", "windows.sql", "--once", *kept)
+    topics.write(topic["one"], [json.dumps({"n": 500, "k": "9"})], partition=0)
+    lines = wjoin_cli("why", "windows.sql", *kept)
+    for line in ("A: 7 rows", "A: 6 rows that the query has read", "A: 5 rows in time"):
+        assert f"  {line}\n" in lines
+    assert "0 combinations inside window (A, B): 9 in both directions   ← no rows are left" in lines
+    assert "the nearest is 81 outside" in lines
