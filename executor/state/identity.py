@@ -225,7 +225,8 @@ def refuse_workers(found: int, own: int, checkpoint: str = CHECKPOINT) -> None:
             "WJ703",
             f"{checkpoint} was written with {counted(found, 'worker')}; this session has {own}",
             help=f"set spark.sql.shuffle.partitions to {found} before the query starts and keep PLAN as it "
-            "was; or rewrite the checkpoint of an exact join for another number: wjoin checkpoint repartition",
+            "was; or rewrite the checkpoint of an exact join for another number: wjoin checkpoint "
+            "repartition",
         )
 
 
