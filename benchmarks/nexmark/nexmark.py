@@ -147,7 +147,9 @@ def waited(system: str, results: Path, since: float) -> tuple[float, float, int]
     found = []
     if system == "flink":
         for path in results.glob("**/*"):
-            for line in path.read_text().splitlines() if path.is_file() else ():
+            # A stopped job leaves its last line as it is.
+            whole, _, _ = path.read_text().rpartition("\n") if path.is_file() else ("", "", "")
+            for line in whole.splitlines():
                 *_, came, told = line.rsplit(",", 2)
                 moment = datetime.fromisoformat(told.strip('"')).replace(tzinfo=UTC).timestamp()
                 found.append((int(came) / 1000, moment))
