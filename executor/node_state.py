@@ -185,7 +185,7 @@ class Measuring:
             known = self.chooser.estimate
             for counter, share in zip(_MISSING, (known.error, known.low, known.high), strict=True):
                 counted.add(counter, round(_MILLION * share))
-        told = Told(views, sample, profile, self.nodes.told_form).batch()
+        told = Told(views, sample, profile, self.nodes.form).batch()
         name = str(after.written)
         cutting = FIRST_CUTTING if after.writing is None else after.writing.cutting
         stored = store.save(name, told, cutting)

@@ -99,11 +99,6 @@ class Nodes:
         return SUMMARIES[self.route]
 
     @property
-    def told_form(self) -> str:
-        """The form of summaries as a node tells it."""
-        return f"{self.form.size} {self.form.rows} {self.form.seed}"
-
-    @property
     def flow(self) -> Flow:
         """The flow before anything is measured: all is visited.
 
@@ -141,16 +136,17 @@ def homes_of(marks: Int64Array, nodes: int, *, scanned: bool) -> Int64Array:
 class Told:
     """What a node tells: a view of the window of each input that has one, what was measured of results of
     the sample since the beginning, and what was measured of visits lately. ``form``: that of the views, which
-    another plan of the statement may have otherwise."""
+    another plan of the statement may have otherwise from the next micro-batch on."""
 
     views: tuple[bytes, ...]
     sample: Sample
     profile: Profile
-    form: str
+    form: Form
 
     def batch(self) -> pa.RecordBatch:
         """Return it as a row."""
-        values = [*self.views, _packed(self.sample), _packed(self.profile), self.form.encode()]
+        form = f"{self.form.size} {self.form.rows} {self.form.seed}".encode()
+        values = [*self.views, _packed(self.sample), _packed(self.profile), form]
         return pa.RecordBatch.from_pydict(
             {str(number): pa.array([value], pa.binary()) for number, value in enumerate(values)}
         )
@@ -159,11 +155,12 @@ class Told:
     def read(cls, batch: pa.RecordBatch, nodes: int) -> "Told":
         """Return what a row tells."""
         *views, sample, profile, form = (column[0].as_py() for column in batch.columns)
+        size, rows, seed = map(int, form.split())
         return cls(
             tuple(views),
             _unpacked(Sample.empty(), sample),
             _unpacked(Profile.empty(nodes), profile),
-            form.decode(),
+            Form(size, seed, rows),
         )
 
 
@@ -204,10 +201,9 @@ class Chooser:
         for each in told:
             if each is not None:
                 profile, sample = profile.plus(each.profile), sample.plus(each.sample)
-        known = [None if each is None or each.form != nodes.told_form else each for each in told]
         views = {
             number: tuple(
-                None if each is None else nodes.summary.view(nodes.form, each.views[place]) for each in known
+                None if each is None else nodes.summary.view(each.form, each.views[place]) for each in told
             )
             for place, (number, _) in enumerate(nodes.stored)
         }

@@ -31,7 +31,7 @@ from wjoin.executor.spark import messages
 from wjoin.executor.spark.cache import cache_of_this_process
 from wjoin.executor.spark.state_folder import handed
 from wjoin.executor.spark.state_store import StoredState
-from wjoin.executor.spark.task import clock_of, micro_batch, partition, phase
+from wjoin.executor.spark.task import clock_of, micro_batch, partition, phase, unbroken
 from wjoin.executor.spark.timed_state import TimedSlices, Watches, WorkerState
 from wjoin.executor.spark.unpack import Unpack
 from wjoin.executor.spark.watch import Watch
@@ -391,7 +391,7 @@ class Operators:
         """Join the new blocks of the workers of one partition with their state."""
         watches = Watches()
         with watches.gathering.running():
-            arrived = _arrived(self.operators, batches)
+            arrived = _arrived(self.operators, unbroken(batches))
             for operator, came in zip(self.operators, arrived, strict=True):
                 self._wake(operator, came)
         numbers = self.parts or dict.fromkeys(range(len(self.operators)))

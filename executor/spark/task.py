@@ -6,8 +6,11 @@ import gc
 import json
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator
+from io import BufferedReader, BufferedRWPair
 from pathlib import Path
+from types import FrameType
 from typing import ParamSpec, TypeVar
 
 import pyarrow as pa
@@ -37,6 +40,28 @@ def phase(work: Callable[Given, Iterator[Made]]) -> Callable[Given, Iterator[Mad
         _give_back()
 
     return run
+
+
+def unbroken(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows that Spark hands to a task, and make sure that they are all.
+
+    Where a task breaks off (an executor is lost while its blocks are read, a query is stopped), Spark closes
+    the connection, and Arrow takes that for the end of the rows if it comes between two batches. Raises
+    EOFError.
+    """
+    yield from batches
+    connection = _connection()
+    if connection is not None and not connection.peek(1):
+        raise EOFError("Spark has broken off the rows of this task")
+
+
+def _connection() -> BufferedReader | BufferedRWPair | None:
+    """Return that by which Spark sends a task its rows, and a mark after them; None where it is not found."""
+    frame: FrameType | None = sys._current_frames().get(threading.main_thread().ident or 0)
+    while frame is not None and not (frame.f_code.co_name == "main" and "infile" in frame.f_locals):
+        frame = frame.f_back
+    found = None if frame is None else frame.f_locals["infile"]
+    return found if isinstance(found, BufferedReader | BufferedRWPair) else None
 
 
 def named(

@@ -97,11 +97,12 @@ def scores_of(codes: Int64Array, mine: View | None, views: Sequence[View | None]
     """Return the score of each row (by its code, int64[n]) for each node (float64[n, N]).
 
     ``views``: of the windows that the rows ask, one a node; None where nothing is known yet, which scores as
-    infinite. ``mine``: a view of the window that the rows belong to at their home.
+    infinite, as does what cannot be compared. ``mine``: a view of the window that the rows belong to at their
+    home.
     """
     found = np.full((len(codes), len(views)), np.inf)
     for node, view in enumerate(views):
-        if view is not None:
+        if view is not None and (mine is None or mine.form == view.form):
             found[:, node] = view.expected(codes, mine) if flow.greedy else view.chance(codes, mine)
     return found
 

@@ -132,7 +132,8 @@ class LocalWorkers:
                 yield number, place, worker.manifest, worker.store
 
     def change(self, plan: PhysicalPlan) -> None:
-        """Go on with the same plan with other kernels, as after a restart."""
+        """Go on with the same plan with other kernels or other summaries, as after a restart."""
+        self._plan = plan
         for stage in self._stages:
             for worker in stage:
                 worker.logic = replace(worker.logic, plan=plan)

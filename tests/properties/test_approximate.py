@@ -3,8 +3,10 @@
 import copy
 import dataclasses
 from collections import Counter
+from collections.abc import Mapping
 from unittest.mock import patch
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -170,11 +172,30 @@ def run(
         for n, new in batch.items():
             seen |= {n: max(*(time for _, time, _ in new), seen.get(n, -99))} if new else {}
         blocks = {n: block(plan, n, new, scan_columns(plan, n)) for n, new in batch.items()}
+        attempts = [copy.deepcopy(local)] if data.draw(st.booleans()) else []
         if data.draw(st.booleans()):
-            # The micro-batch fails once its work is done, and is repeated.
-            copy.deepcopy(local).run(blocks, Counts())
-        if data.draw(st.booleans()):
-            local.change(with_choice(plan, kernel=data.draw(st.sampled_from(NAMES))))
-        made = local.run(blocks, Counts())
-        found.update(each for result in made for each in combinations(plan, result))
+            local.change(data.draw(other_plans(plan)))
+        # The micro-batch fails once its work is done, and is repeated, maybe by another plan.
+        (first, visits), *repeated = [worked_off(plan, attempt, blocks) for attempt in (*attempts, local)]
+        assert not repeated or repeated == [(first, visits)]
+        found.update(first)
     return found, rows
+
+
+def worked_off(
+    plan: PhysicalPlan, local: LocalWorkers, blocks: Mapping[int, pa.RecordBatch]
+) -> tuple[Counter[tuple[Row, ...]], int]:
+    """Return the results of a micro-batch, and how many visits its rows made."""
+    counts = Counts()
+    made = local.run(blocks, counts)
+    return Counter(each for result in made for each in combinations(plan, result)), counts.stage["visits"]
+
+
+@st.composite
+def other_plans(draw: st.DrawFn, plan: PhysicalPlan) -> PhysicalPlan:
+    """Draw a plan that a restart may come with: another kernel, and summaries laid out for more rows."""
+    asked = plan.approximate
+    assert asked is not None
+    size, rows = draw(st.sampled_from([64, 256])), draw(st.sampled_from([16, 64]))
+    asked = dataclasses.replace(asked, size=size, rows=rows)
+    return dataclasses.replace(with_choice(plan, kernel=draw(st.sampled_from(NAMES))), approximate=asked)

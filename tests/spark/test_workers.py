@@ -4,7 +4,9 @@ import gc
 import os
 import platform
 import resource
+import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,9 +16,11 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from pyspark import TaskContext
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
-from wjoin.executor.spark.task import phase
+from wjoin.executor.spark.task import phase, unbroken
 from wjoin.executor.workers import worker_ids
 from wjoin.settings.options import SESSION_SETTINGS
 
@@ -226,3 +230,44 @@ def test_xxhash64_gives_what_it_gave(spark: SparkSession, values: str) -> None:
     Else rows of a state that an older Spark has written would no longer meet new ones.
     """
     assert spark.sql(f"SELECT xxhash64({values}) AS code").head() == (HASHES[values],)
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Tells in a file how many rows it has read, with or without making sure that these are all."""
+
+    told: Path
+    sure: bool
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rows = 0
+        for batch in unbroken(batches) if self.sure else batches:
+            rows += batch.num_rows
+            # Spark is ahead, and breaks off while some of what it has sent is not yet read.
+            time.sleep(0.01)
+        self.told.write_text(str(rows))
+        yield batch
+
+
+@pytest.mark.parametrize("sure", [False, True])
+def test_rows_that_break_off_are_not_taken_for_all(spark: SparkSession, tmp_path: Path, sure: bool) -> None:
+    """Rests on it: executor/spark/operator.py. Else a worker would keep a part of its new rows as the state
+    of the micro-batch, and the next attempt would leave it at that: rows would be lost without a word."""
+    rows = spark.range(400_000, numPartitions=1)
+    broken = F.when(F.col("id") == 305_000, F.raise_error(F.lit("lost")).cast("long")).otherwise(F.col("id"))
+    told = tmp_path / "told"
+    read = Reader(told, sure).__call__
+    spark.conf.set(ARROW_ROWS, "10000")
+    try:
+        rows.mapInArrow(read, "id BIGINT").collect()
+        assert told.read_text() == "400000"
+        told.unlink()
+        with pytest.raises(PySparkException, match="lost"):
+            rows.select(broken.alias("id")).mapInArrow(read, "id BIGINT").collect()
+    finally:
+        spark.conf.set(ARROW_ROWS, SESSION_SETTINGS[ARROW_ROWS])
+    deadline = time.monotonic() + 2
+    while not told.exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert told.exists() != sure
+    assert sure or 0 < int(told.read_text()) <= 305_000
