@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -261,3 +261,31 @@ def _assert_once(query: str, files: list[str], least: int) -> None:
 
 def count(rows: str) -> int:
     return int(duckdb.sql(f"SELECT count(*) FROM {rows}").fetchall()[0][0])
+
+
+def assert_part_as_undisturbed(folder: Path, kills: int, settings: Sequence[str]) -> None:
+    """Assert that an approximate query that is killed at random moments has the results of one that is not.
+
+    These are some of the exact ones, not all, and none of them is there twice.
+    """
+    killed, whole = folder / "killed", folder / "whole"
+    for root in (killed, whole):
+        root.mkdir()
+        write_streams(root, batches_for(kills))
+    chance, met = random.Random(time.time_ns()), Kills()
+    while met.done < kills:
+        kill_after_progress(killed, start(killed, None, *settings), chance, met)
+    for root in (killed, whole):
+        finish(root, start(root, None, *settings))
+    print(f"{met.done} kills, {met.inside} inside a micro-batch")
+    with duckdb.connect() as oracle:
+        exact = Counter(oracle.execute(ORACLE.format(root=whole)).fetchall())
+    found, undisturbed = results(killed), results(whole)
+    assert found == undisturbed
+    assert not found - exact
+    assert 0 < found.total() < exact.total()
+
+
+def batches_for(kills: int) -> int:
+    """Return how many batches of rows last for so many kills."""
+    return 4 * kills + 6

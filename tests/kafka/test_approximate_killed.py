@@ -1,24 +1,11 @@
 """An approximate join whose homes are partitions of topics is killed, and decides as if nothing had been."""
 
 import json
-import random
-import time
-from collections import Counter
 from pathlib import Path
 
-import duckdb
 import pytest
 
-from tests.faults.killing import (
-    ORACLE,
-    Kills,
-    finish,
-    kill_after_progress,
-    results,
-    start,
-    streams,
-    write_streams,
-)
+from tests.faults.killing import assert_part_as_undisturbed, batches_for, streams
 from tests.kafka.conftest import Topics
 
 pytestmark = pytest.mark.long
@@ -30,27 +17,12 @@ PARTITIONS = 3
 def test_an_approximate_join_of_topics_is_killed_at_random_moments(
     topics: Topics, jars: Path, tmp_path: Path, kills: int
 ) -> None:
-    prefix, batches = topics.name("killed") + "-", 4 * kills + 6
-    write(topics, prefix, batches)
+    prefix = topics.name("killed") + "-"
+    write(topics, prefix, batches_for(kills))
     jar_files = ",".join(map(str, sorted((jars / "connector").glob("*.jar"))))
     settings = ("visits=1", "home=", f"topics={topics.servers}/{prefix}", f"spark.jars={jar_files}")
     settings += ("spark.sql.shuffle.partitions=4",)
-    killed, whole = tmp_path / "killed", tmp_path / "whole"
-    for root in (killed, whole):
-        root.mkdir()
-    write_streams(whole, batches)
-    chance, met = random.Random(time.time_ns()), Kills()
-    while met.done < kills:
-        kill_after_progress(killed, start(killed, None, *settings), chance, met)
-    finish(killed, start(killed, None, *settings))
-    finish(whole, start(whole, None, *settings))
-    print(f"{met.done} kills, {met.inside} inside a micro-batch")
-    with duckdb.connect() as oracle:
-        exact = Counter(oracle.execute(ORACLE.format(root=whole)).fetchall())
-    found, undisturbed = results(killed), results(whole)
-    assert found == undisturbed
-    assert not found - exact
-    assert 0 < found.total() < exact.total()
+    assert_part_as_undisturbed(tmp_path, kills, settings)
 
 
 def write(topics: Topics, prefix: str, batches: int) -> None:
