@@ -22,6 +22,7 @@ from wjoin.executor.blocks import concatenate, stable
 from wjoin.executor.combinations import Combinations
 from wjoin.executor.lacking import lacked_streams, there_name
 from wjoin.executor.windows import Times, within
+from wjoin.grammar.syntax import Per
 from wjoin.parts.kernels.runs import (
     BoolArray,
     Int64Array,
@@ -66,7 +67,7 @@ def told_ticks(plan: PhysicalPlan, number: int, read: pa.RecordBatch, times: pa.
     for place, (_, value) in enumerate(key_parts(plan, window)):
         column = read.column(counted_name(number, place))
         columns[_part(place)] = integers(column) if value is None else stable(column)
-        if value is None:
+        if value is None and window.per is Per.KEY:
             counts = pc.and_(counts, pc.is_valid(column))
     ones = pa.array(np.ones(len(times), np.int64))
     return together(pa.RecordBatch.from_pydict({**columns, _ROWS: ones}).filter(counts))
@@ -339,10 +340,11 @@ def _keys(plan: PhysicalPlan, window: CountedWindow, rows: pa.RecordBatch) -> li
 
 
 def _identities(
-    left: Sequence[pa.Array], right: Sequence[pa.Array], sizes: tuple[int, int]
+    left: list[pa.Array], right: list[pa.Array], sizes: tuple[int, int]
 ) -> tuple[Int64Array, Int64Array]:
     """Return numbers that are the same where rows on both sides have the same key."""
-    if len(left) == 1 and pa.types.is_int64(left[0].type) and pa.types.is_int64(right[0].type):
+    both = left + right
+    if len(both) == 2 and all(pa.types.is_int64(each.type) and not each.null_count for each in both):
         return int64_view(left[0]), int64_view(right[0])
     found = np.zeros(sum(sizes), np.int64)
     for one, other in zip(left, right, strict=True):

@@ -69,9 +69,9 @@ a comma separates two terms
   {WINDOW|WINDOW (A, B)|DWINDOW (A, B)|WINDOW A} = 5 ,
   {WINDOW A = 5 SECONDS|WINDOW A = 5 ROWS|WINDOW (A, B) BETWEEN 1 AND 5|(WINDOW = 5)} ,
   PATH (A, B) WITHIN (1) {|BIDIRECTIONAL} ,
-a window of rows counts all rows of its stream, or those with the same key
-  write ROWS or ROWS PER KEY; of rows at one node, see docs/approximate-joins.md, section Windows of rows
-  WINDOW A = 5 ROWS {PER|PER w|PER HOME|PER (|PER 'w'|AT}
+a window of rows counts all rows of its stream, those with the same key, or those of the same home
+  write ROWS, ROWS PER KEY, or ROWS PER HOME
+  WINDOW A = 5 ROWS {PER|PER w|PER (|PER 'w'|AT}
 two terms are not joined
   join them with AND or OR
   WINDOW = {5|5 SECONDS|:w|'5 s'} {WINDOW = 5|DWINDOW (A, B) = 5|PATH (A, B) WITHIN (1)|(WINDOW = 5)}

@@ -6,6 +6,7 @@ reads (expressions, relations, whole statements) stays text: a node keeps its sp
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from enum import Enum
 
 from wjoin.grammar.join_kinds import JoinKind
 from wjoin.grammar.spans import Span
@@ -105,14 +106,22 @@ class WindowStream(Node):
     width: Duration
 
 
+class Per(Enum):
+    """Which rows of its stream a window of rows counts: all, or those with the same key, or the same home."""
+
+    STREAM = ""
+    KEY = "KEY"
+    HOME = "HOME"
+
+
 @dataclass(frozen=True)
 class WindowRows(Node):
-    """``WINDOW A = n ROWS [PER KEY]``: fewer than n rows of A are later than a's and not than the tuple's
-    latest timestamp."""
+    """``WINDOW A = n ROWS [PER KEY | PER HOME]``: fewer than n rows of A are later than a's and not than the
+    tuple's latest timestamp."""
 
     stream: Identifier
     rows: int
-    per_key: bool = False
+    per: Per = Per.STREAM
 
 
 @dataclass(frozen=True)

@@ -142,7 +142,10 @@ class WindowNodes(Transformer[Leaf, Any]):
         return syntax.WindowRows(stream, rows_of(number, "WJ110", "window"), span=span_of(meta))
 
     def window_rows_per_key(self, meta: Meta, stream: Identifier, number: Leaf) -> syntax.WindowRows:
-        return replace(self.window_rows(meta, stream, number), per_key=True)
+        return replace(self.window_rows(meta, stream, number), per=syntax.Per.KEY)
+
+    def window_rows_per_home(self, meta: Meta, stream: Identifier, number: Leaf) -> syntax.WindowRows:
+        return replace(self.window_rows(meta, stream, number), per=syntax.Per.HOME)
 
     def window_since(self, meta: Meta, stream: Identifier, condition: Leaf) -> syntax.WindowSince:
         return syntax.WindowSince(stream, condition.value, span_of(condition), span=span_of(meta))

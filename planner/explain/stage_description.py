@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from wjoin.grammar.join_kinds import JoinKind, Nearest
 from wjoin.grammar.plurals import listed
+from wjoin.grammar.syntax import Per
 from wjoin.parts.kernels.registry import KERNELS, meaning_of, name_of
 from wjoin.parts.kernels.runs import Order
 from wjoin.parts.routes.registry import ROUTES
@@ -53,6 +54,8 @@ MEANINGS = {
 }
 """What the parts of a plan mean, by part and value; routes and kernels say it themselves."""
 
+
+_ALIKE = {Per.STREAM: "", Per.KEY: " with the same key", Per.HOME: " of the same home"}
 
 MOST_WORKERS = 8
 """Workers, and slices, that are drawn at the most."""
@@ -194,7 +197,7 @@ def _rows(plan: PhysicalPlan, number: int) -> str:
     """Return what a window of rows allows, without until when."""
     window = plan.counted[number]
     rows = "no row" if window.rows == 1 else f"fewer than {window.rows} rows"
-    of = f"{rows} of {plan.streams[window.stream].alias}{' with the same key' if window.keys else ''}"
+    of = f"{rows} of {plan.streams[window.stream].alias}{_ALIKE[window.per]}"
     return f"{of} with {window.condition}" if window.condition else of
 
 
@@ -203,7 +206,7 @@ def later_rows(plan: PhysicalPlan, stream: int) -> str:
     alternatives = [
         " or ".join(
             f"{'a later row' if window.rows == 1 else f'{window.rows} later rows'} of it"
-            f"{' with the same key' if window.keys else ''}"
+            f"{_ALIKE[window.per]}"
             f"{f' with {window.condition}' if window.condition else ''}"
             for window in (plan.counted[number] for number in own)
         )

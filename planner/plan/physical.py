@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from wjoin.grammar.join_kinds import JoinKind
+from wjoin.grammar.syntax import Per
 from wjoin.planner.plan.approximation import Approximation
 from wjoin.planner.plan.checks import Operand
 from wjoin.planner.plan.stage_kinds import Join, Stage
@@ -186,13 +187,14 @@ class CountedWindow:
     than the tuple's latest timestamp.
 
     ``condition``: only rows are counted for which it is true, in SQL over the alias; empty where all are.
-    ``keys``: only those with the same values of these codes of the stream, empty where all are.
+    ``per``: which of them are, those with the same values of the codes ``keys`` of the stream.
     """
 
     stream: int
     rows: int
     condition: str = ""
     keys: tuple[int, ...] = ()
+    per: Per = Per.STREAM
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from wjoin.grammar.errors import WJoinError
+from wjoin.grammar.syntax import Per
 from wjoin.planner.plan.physical import CountedWindow
 from wjoin.planner.plan.stage_kinds import Stage
 from wjoin.planner.request import Planning
@@ -64,7 +65,7 @@ def counted_windows(
 ) -> tuple[tuple[CountedWindow, ...], dict[RowsTerm, int]]:
     """Return the windows of rows, and the number of each as it is written.
 
-    Raises WJ501 for PER KEY where rows have no key whose values can be compared.
+    Raises WJ501 for PER KEY and PER HOME where rows have none, or one whose values cannot be compared.
     """
     terms = rows_terms(planning)
     made = {each: _counted(planning, each, stages, scans) for each in terms}
@@ -82,17 +83,24 @@ def _counted(
     planning: Planning, term: RowsTerm, stages: Sequence[Stage], scans: Sequence[ScanBuilder]
 ) -> CountedWindow:
     condition = "" if term.landmark is None else planning.bound.landmarks[term.landmark]
+    name, scan = planning.bound.sources[term.stream].name, scans[term.stream]
     keys: tuple[int, ...] = ()
-    if term.per_key:
-        name, scan = planning.bound.sources[term.stream].name, scans[term.stream]
+    if term.per is Per.KEY:
         keys = tuple(sorted({*_keys(term.stream, stages), *_others(planning, term.stream, scan, stages)}))
         if not keys:
             remedy = f"add one, such as {name}.id = …, or leave PER KEY out"
             raise _refused(term, f"by a key: no equality names {name}", remedy)
-        if not all(code.exact or code.verify for code in (scan.codes[key] for key in keys)):
-            remedy = "compare columns of whole numbers, strings, dates or timestamps"
-            raise _refused(term, f"by this key of {name}, whose values cannot be compared", remedy)
-    return CountedWindow(term.stream, term.rows, condition, keys)
+    elif term.per is Per.HOME:
+        part = scan.home_part
+        if part is None:
+            remedy = "declare its stream with HOME BY column: CREATE STREAM … HOME BY region"
+            raise _refused(term, f"by home: nothing tells where the rows of {name} live", remedy)
+        keys = (scan.code(DraftInput((term.stream,), None, (part,))),)
+    if not all(code.exact or code.verify for code in (scan.codes[key] for key in keys)):
+        remedy = "compare columns of whole numbers, strings, dates or timestamps"
+        reason = f"by this {term.per.value.lower()} of {name}, whose values cannot be compared"
+        raise _refused(term, reason, remedy)
+    return CountedWindow(term.stream, term.rows, condition, keys, term.per)
 
 
 def _keys(stream: int, stages: Sequence[Stage]) -> Iterator[int]:

@@ -56,22 +56,33 @@ class ScanBuilder:
         if not exact and all(is_verifiable(each) for each in types):
             verify = tuple(self.needed(*each) for each in zip(expressions, types, strict=True))
         code = KeyCode(expressions, types, exact, verify)
-        if code not in self._codes:
+        # On its way that of the home becomes a mark of what a row visits.
+        known = (place for place, each in enumerate(self._codes) if each == code and place != self._home)
+        place = next(known, len(self._codes))
+        if place == len(self._codes):
             self._codes.append(code)
             self._keys.append(draft.key)
-        return self._codes.index(code)
+        return place
 
     def home(self) -> None:
         """Have the code of the column by which rows live at nodes, where the relation has one."""
+        part = self.home_part
+        if part is None:
+            return
+        self._home = len(self._codes)
+        self._codes.append(KeyCode((part.text,), (part.type,), part.type in EXACT, ()))
+        self._keys.append((part,))
+
+    @property
+    def home_part(self) -> KeyPart | None:
+        """The column by which rows live at nodes, as a part of a key; None where the relation has none."""
         column = self._source.relation.home_column
         if column is None:
-            return
+            return None
         own = StreamColumn(self._source.number, column)
         text = self.expression(own)
         side = Side(own.stream, text, canonical(text), own, (own,), self._source.item.span)
-        self._codes.append(KeyCode((text,), (column.type,), column.type in EXACT, ()))
-        self._keys.append((KeyPart(side, column.type, column.type),))
-        self._home = len(self._codes) - 1
+        return KeyPart(side, column.type, column.type)
 
     @property
     def codes(self) -> tuple[KeyCode, ...]:

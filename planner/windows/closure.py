@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 
 from wjoin.grammar.spans import Span
+from wjoin.grammar.syntax import Per
 from wjoin.planner.windows.bounds import Windows
 
 
@@ -24,13 +25,13 @@ class RowsTerm:
     """A window of rows as written: fewer than ``rows`` rows of a stream are later than that of a tuple, and
     not later than the tuple's latest timestamp.
 
-    They are counted with the same key where it is ``per_key``, and of those for which the condition at
-    ``landmark`` is true where there is one.
+    ``per`` says which of them count; of those, the ones for which the condition at ``landmark`` is true where
+    there is one.
     """
 
     stream: int
     rows: int
-    per_key: bool
+    per: Per
     landmark: Span | None
     span: Span = field(compare=False)
 

@@ -237,10 +237,10 @@ class _Reader:
                 source = self._stream(stream)
                 bound = self._width(width)
                 return tuple(Edge(source, other, bound, span) for other in self._others(source))
-            case syntax.WindowRows(stream, rows, per_key, span=span):
-                return (RowsTerm(self._stream(stream), rows, per_key, None, span),)
+            case syntax.WindowRows(stream, rows, per, span=span):
+                return (RowsTerm(self._stream(stream), rows, per, None, span),)
             case syntax.WindowSince(stream, _, place, span=span):
-                return (RowsTerm(self._stream(stream), 1, False, place, span),)
+                return (RowsTerm(self._stream(stream), 1, syntax.Per.STREAM, place, span),)
         raise AssertionError(f"no such window term: {term!r}")
 
     def _path(self, path: syntax.WindowPath) -> list[tuple[Edge, ...]]:

@@ -37,8 +37,9 @@ def print_condition(condition: syntax.WindowCondition) -> str:
             return f"WINDOW ({_listed((first, second))}) BETWEEN {bounds}"
         case syntax.WindowStream(stream, width):
             return f"WINDOW {print_name(stream.name)} = {print_duration(width)}"
-        case syntax.WindowRows(stream, rows, per_key):
-            return f"WINDOW {print_name(stream.name)} = {rows} ROWS{' PER KEY' if per_key else ''}"
+        case syntax.WindowRows(stream, rows, per):
+            of = f" PER {per.value}" if per.value else ""
+            return f"WINDOW {print_name(stream.name)} = {rows} ROWS{of}"
         case syntax.WindowSince(stream, condition):
             return f"WINDOW {print_name(stream.name)} SINCE ({condition})"
         case syntax.WindowPath(streams, widths, bidirectional, absent):

@@ -74,7 +74,8 @@ FORMS = {
     ),
     "WINDOW A = 5 SECONDS": syntax.WindowStream(name("A"), seconds(5), span=ANY),
     "WINDOW A = 12 ROWS": syntax.WindowRows(name("A"), 12, span=ANY),
-    "WINDOW since = 2 ROWS PER KEY": syntax.WindowRows(name("since"), 2, True, span=ANY),
+    "WINDOW since = 2 ROWS PER KEY": syntax.WindowRows(name("since"), 2, syntax.Per.KEY, span=ANY),
+    "WINDOW home = 2 ROWS PER HOME": syntax.WindowRows(name("home"), 2, syntax.Per.HOME, span=ANY),
     "WINDOW since SINCE (A.x IN (1, ')') AND WINDOW > 5)": syntax.WindowSince(
         name("since"), "A.x IN (1, ')') AND WINDOW > 5", ANY, span=ANY
     ),

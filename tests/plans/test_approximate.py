@@ -116,11 +116,21 @@ def test_rows_live_by_the_part_of_their_source_where_nothing_else_is_declared() 
     )
 
 
-@pytest.mark.parametrize("rows", ["A = 3 ROWS", "A SINCE (A.v = 'x')", "A = 3 ROWS PER KEY"])
+@pytest.mark.parametrize("rows", ["A = 3 ROWS", "A SINCE (A.v = 'x')", "A = 3 ROWS PER KEY", "A = 3 ROWS PER HOME"])
 def test_windows_of_rows_count_at_all_nodes(rows: str) -> None:
     plan = planned("PLAN(BLOOM, 4)", f"FROM a A, b B WINDOW (A, B) = 5 s AND WINDOW {rows} WHERE A.k = B.k")
     (window,) = plan.physical.counted
     assert plan.physical.approximate is not None and goes_by(plan.physical, 0, window) is None
+
+
+@pytest.mark.parametrize("hint", ["PLAN(BLOOM, 4)", ""])
+def test_rows_of_a_home_are_counted_by_what_it_is_and_not_by_its_node(hint: str) -> None:
+    found = planned(hint, "FROM a A, b B WINDOW (A, B) = 5 s AND WINDOW A = 3 ROWS PER HOME WHERE A.k = B.k")
+    (window,) = found.physical.counted
+    scan = found.physical.streams[0]
+    assert [scan.codes[each].expressions for each in window.keys] == [("A.region",)]
+    assert scan.home not in window.keys
+    assert "fewer than 3 rows of A of the same home" in explain_text(describe(found))
 
 
 def test_windows_of_rows_of_three_streams_are_counted_in_hops() -> None:

@@ -92,7 +92,7 @@ def counted_cases(draw: st.DrawFn, route: str) -> test_counted.Case:
     """Draw a join on one key with windows of rows, whose rows live by the other column."""
     case = draw(test_counted.cases())
     assume(case.links and all(key == 0 for _, _, key in case.links))
-    return dataclasses.replace(case, settings={"PLAN": route}, home="j")
+    return dataclasses.replace(case, settings={"PLAN": route})
 
 
 @pytest.mark.parametrize("route", tiers(APPROXIMATE, long=set(APPROXIMATE) - {"base", "bloom"}))

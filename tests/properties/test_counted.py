@@ -19,6 +19,7 @@ from tests.properties.test_outer import Stamped
 from tests.tiers import CUTS, tiers
 from wjoin.executor.counts import Counts
 from wjoin.executor.state.manifest import written_manifest
+from wjoin.grammar.syntax import Per
 from wjoin.joins.delays import output_delay
 from wjoin.planner.plan.block_columns import stored_column
 from wjoin.planner.plan.physical import PhysicalPlan
@@ -36,18 +37,18 @@ Result = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Counted:
-    """``WINDOW stream = rows ROWS [PER KEY]``, or ``WINDOW stream SINCE`` where ``rows`` is 0."""
+    """``WINDOW stream = rows ROWS [PER KEY | PER HOME]``, or ``WINDOW stream SINCE`` where ``rows`` is 0."""
 
     stream: int
     rows: int
-    per_key: bool = False
+    per: Per = Per.STREAM
 
     @property
     def text(self) -> str:
         name = NAMES[self.stream]
         if self.rows == 0:
             return f"WINDOW {name} SINCE ({name}.m)"
-        return f"WINDOW {name} = {self.rows} ROWS{' PER KEY' if self.per_key else ''}"
+        return f"WINDOW {name} = {self.rows} ROWS{f' PER {self.per.value}' if self.per.value else ''}"
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ class Case:
     batches: Sequence[Sequence[Sequence[Row]]]
     ends: bool
     settings: Mapping[str, str]
-    home: str = ""
+    home: str = "j"
 
     @property
     def planned(self) -> PlannedSelect:
@@ -118,11 +119,11 @@ def cases(draw: st.DrawFn) -> Case:
             low = draw(st.integers(-6, 6))
             free = without_time and draw(st.booleans())
             near.append(None if free else (low, low + draw(st.integers(0, 8))))
-        by_key = st.booleans() if links else st.just(False)
-        terms = st.builds(Counted, st.integers(0, count - 1), st.integers(0, 3), by_key)
+        per = st.sampled_from([*Per] if links else [Per.STREAM, Per.HOME])
+        terms = st.builds(Counted, st.integers(0, count - 1), st.integers(0, 3), per)
         counted = draw(st.lists(terms, max_size=2))
         if None in near:
-            counted += [Counted(n, draw(st.integers(0, 3)), draw(by_key)) for n in range(count)]
+            counted += [Counted(n, draw(st.integers(0, 3)), draw(per)) for n in range(count)]
         return Alternative(near, counted)
 
     alternatives = [alternative() for _ in range(draw(st.integers(1, 2)))]
@@ -217,13 +218,15 @@ class Oracle:
     def _later(self, term: Counted, row: Row, latest: int) -> int:
         return sum(
             row[1] < other[1] <= latest
-            and (not term.per_key or term.rows == 0 or self._alike(term.stream, other, row))
+            and (term.rows == 0 or self._alike(term, other, row))
             and (term.rows > 0 or other[4])
             for other in self.rows[term.stream]
         )
 
-    def _alike(self, stream: int, one: Row, other: Row) -> bool:
-        return self.case.key(stream, one) == self.case.key(stream, other)
+    def _alike(self, term: Counted, one: Row, other: Row) -> bool:
+        if term.per is Per.HOME:
+            return one[3] == other[3]
+        return term.per is Per.STREAM or self.case.key(term.stream, one) == self.case.key(term.stream, other)
 
 
 @dataclass
@@ -291,16 +294,16 @@ def test_every_result_comes_once_in_the_micro_batch_that_decides_it(partitions: 
     run()
 
 
-@pytest.mark.parametrize("per_key", tiers([False, True], long=[True]))
+@pytest.mark.parametrize("per", tiers(Per, long=[Per.KEY, Per.HOME]))
 @pytest.mark.parametrize(
     "others",
     [[], pytest.param([Alternative([(-3, 8)], [Counted(0, 2)])], marks=pytest.mark.long)],
     ids=["alone", "either"],
 )
 def test_rows_that_no_window_in_time_ends_are_kept_until_enough_later_ones_have_come(
-    others: list[Alternative], per_key: bool
+    others: list[Alternative], per: Per
 ) -> None:
-    counted = [Counted(0, 3, per_key), Counted(1, 2, per_key)]
+    counted = [Counted(0, 3, per), Counted(1, 2, per)]
     plan = Case([Alternative([None], counted), *others], [(0, 1, 0)], [4, 2], [], False, {}).planned.physical
     workers = LocalWorkers(plan, 2)
     for step in range(60):

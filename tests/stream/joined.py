@@ -23,6 +23,9 @@ COLUMNS = "n BIGINT, k INT, j INT, v INT, s STRING"
 NAMES = ["n", "k", "j", "v", "s"]
 TYPES = [pa.int64(), pa.int32(), pa.int32(), pa.int32(), pa.string()]
 INSERT = "INSERT INTO {} VALUES (?, ?, ?, ?, ?)"
+HOMES = {"one": "k", "two": "s", "three": "j"}
+"""By which columns rows live at nodes; exact joins have them anywhere, and count by them where asked to."""
+
 Row = tuple[int, int | None, int, int | None, str]
 
 
@@ -44,7 +47,8 @@ class Streams:
             folder.mkdir()
             self.session.sql(
                 f"""CREATE OR REPLACE STREAM {name} ({COLUMNS}, WATERMARK FOR n AS n - {self.delay})
-                    USING parquet OPTIONS (path '{folder}', maxFilesPerTrigger '1')"""
+                    USING parquet OPTIONS (path '{folder}', maxFilesPerTrigger '1')
+                    {"HOME BY " + HOMES[name] if name in HOMES else ""}"""
             )
             self.oracle.execute(f"CREATE TABLE {name} ({COLUMNS.replace('STRING', 'VARCHAR')})")
 

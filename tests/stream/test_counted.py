@@ -145,12 +145,47 @@ OUTER = {
 """The same of joins that are not all inner ones."""
 
 
+HOMES = {
+    # A home that is NULL is one, too.
+    "home": (
+        f"""SELECT A.n AS a, B.n AS b FROM one A, two B {WINDOW} AND WINDOW A = 3 ROWS PER HOME
+            AND WINDOW B = 6 ROWS PER HOME WHERE A.j = B.j""",
+        f"""SELECT A.n, B.n FROM one A, two B WHERE {NEAR} AND A.j = B.j
+            AND {later("one", "A", "x.k IS NOT DISTINCT FROM A.k")} < 3
+            AND {later("two", "B", "x.s = B.s")} < 6""",
+    ),
+    "home_is_key": (
+        f"""SELECT A.n AS a, B.n AS b FROM one A, two B {WINDOW} AND WINDOW A = 3 ROWS PER HOME
+            AND WINDOW A = 5 ROWS PER KEY WHERE A.k = B.k AND A.j = B.j""",
+        f"""SELECT A.n, B.n FROM one A, two B WHERE {NEAR} AND A.k = B.k AND A.j = B.j
+            AND {later("one", "A", "x.k = A.k")} < 3
+            AND {later("one", "A", "x.k = A.k AND x.j = A.j")} < 5""",
+    ),
+    "home_left": (
+        """SELECT A.n AS a, B.v FROM one A LEFT JOIN two B ON A.j = B.j AND B.v > 3
+           WINDOW (A, B) BETWEEN 0 AND 8 AND WINDOW A = 4 ROWS PER HOME""",
+        f"""SELECT A.n, B.v FROM one A LEFT JOIN two B ON A.j = B.j AND B.v > 3 AND B.n - A.n BETWEEN 0 AND 8
+            AND {later("one", "A", "x.k IS NOT DISTINCT FROM A.k")} < 4""",
+    ),
+    "home_of_three": (
+        """SELECT A.n AS a, B.n AS b, C.n AS c FROM one A, two B, three C
+           WINDOW = 6 AND WINDOW C = 3 ROWS PER HOME AND WINDOW A = 4 ROWS PER HOME
+           WHERE A.s = B.s AND B.k = C.k""",
+        f"""SELECT A.n, B.n, C.n FROM one A, two B, three C WHERE A.s = B.s AND B.k = C.k
+            AND {LATEST_OF_THREE} - least(A.n, B.n, C.n) <= 6
+            AND {later("three", "C", "x.j = C.j", LATEST_OF_THREE)} < 3
+            AND {later("one", "A", "x.k IS NOT DISTINCT FROM A.k", LATEST_OF_THREE)} < 4""",
+    ),
+}
+"""Of streams, which have homes."""
+
+
 SEED = 21
 
 
 def assert_as_duckdb(streams: Streams, names: list[str]) -> None:
     for name in names:
-        expected = streams.expected({**STATEMENTS, **OUTER}[name][1])
+        expected = streams.expected({**STATEMENTS, **OUTER, **HOMES}[name][1])
         assert streams.found(name) == expected, name
         assert expected.total() > 10, name
 
@@ -164,15 +199,17 @@ def assert_as_duckdb(streams: Streams, names: list[str]) -> None:
         pytest.param("files", ["left"], marks=pytest.mark.long),
         pytest.param("files", list(OUTER), marks=pytest.mark.long),
         pytest.param("spark", list(OUTER), marks=pytest.mark.long),
+        pytest.param("files", list(HOMES), marks=pytest.mark.long),
+        pytest.param("spark", list(HOMES), marks=pytest.mark.long),
     ],
-    ids=["some", "files", "spark", "left", "outer-files", "outer-spark"],
+    ids=["some", "files", "spark", "left", "outer-files", "outer-spark", "homes-files", "homes-spark"],
 )
 def test_all_windows_of_rows_of_streams(streams: Streams, home: str, names: list[str]) -> None:
     """In several runs, whose rows are out of order; a result comes once its count is known.
 
     In between the checkpoint is written anew for more partitions.
     """
-    every = {**STATEMENTS, **OUTER}
+    every = {**STATEMENTS, **OUTER, **HOMES}
     streams.session.context.settings.set("wjoin.state", home)
     streams.sinks(names)
     statements = {name: every[name][0] for name in names}

@@ -109,8 +109,7 @@ def _window(planned: PlannedSelect, term: RowsTerm) -> CountedWindow:
     return next(
         each
         for each in planned.physical.counted
-        if (each.stream, each.rows, each.condition, bool(each.keys))
-        == (term.stream, term.rows, condition, term.per_key)
+        if (each.stream, each.rows, each.condition, each.per) == (term.stream, term.rows, condition, term.per)
     )
 
 
