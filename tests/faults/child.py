@@ -163,8 +163,6 @@ def script(
         streams.append(f"CREATE SINK {late} USING {format} OPTIONS (path '{place}{late}');")
     hint, condition = ("", KEYED) if plan is None else (f"/*+ PLAN({plan}) */", KEYLESS)
     if visits:
-        # A restart then knows no more than the first start, and has the same plan.
-        streams += [f"ANALYZE STREAM {name};" for name in CAMERAS]
         hint = f"/*+ APPROXIMATE(messages = {visits}), PLAN(DIGEST, 4) */"
     sinks = begin = more = ""
     if together:

@@ -12,12 +12,12 @@ SETTINGS = ("visits=1", "spark.sql.shuffle.partitions=4")
 @pytest.mark.timeout(1800)
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("home", "counted"),
-    [("row_id", ""), ("", ""), ("row_id", "200")],
-    ids=["by a column", "by file", "windows of rows"],
+    ("home", "counted", "learns"),
+    [("row_id", "", False), ("", "", False), ("row_id", "200", False), ("row_id", "", True)],
+    ids=["by a column", "by file", "windows of rows", "learning"],
 )
 def test_an_approximate_join_is_killed_at_random_moments(
-    tmp_path: Path, kills: int, home: str, counted: str
+    tmp_path: Path, kills: int, home: str, counted: str, learns: bool
 ) -> None:
     settings = (*SETTINGS, f"home={home}", f"counted={counted}")
-    assert_part_as_undisturbed(tmp_path, kills, settings)
+    assert_part_as_undisturbed(tmp_path, kills, settings, learns=learns)

@@ -22,7 +22,7 @@ def test_an_approximate_join_of_topics_is_killed_at_random_moments(
     jar_files = ",".join(map(str, sorted((jars / "connector").glob("*.jar"))))
     settings = ("visits=1", "home=", f"topics={topics.servers}/{prefix}", f"spark.jars={jar_files}")
     settings += ("spark.sql.shuffle.partitions=4",)
-    assert_part_as_undisturbed(tmp_path, kills, settings)
+    assert_part_as_undisturbed(tmp_path, kills, settings, learns=False)
 
 
 def write(topics: Topics, prefix: str, batches: int) -> None:

@@ -64,7 +64,9 @@ TERMS = st.one_of(
     st.builds(syntax.WindowPair, NAMES, NAMES, WIDTHS, st.booleans(), span=st.just(ANY)),
     betweens(),
     st.builds(syntax.WindowStream, NAMES, WIDTHS, span=st.just(ANY)),
-    st.builds(syntax.WindowRows, NAMES, st.integers(1, 10**9), st.booleans(), span=st.just(ANY)),
+    st.builds(
+        syntax.WindowRows, NAMES, st.integers(1, 10**9), st.sampled_from(syntax.Per), span=st.just(ANY)
+    ),
     st.builds(
         syntax.WindowSince,
         NAMES,

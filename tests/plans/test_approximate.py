@@ -116,7 +116,9 @@ def test_rows_live_by_the_part_of_their_source_where_nothing_else_is_declared() 
     )
 
 
-@pytest.mark.parametrize("rows", ["A = 3 ROWS", "A SINCE (A.v = 'x')", "A = 3 ROWS PER KEY", "A = 3 ROWS PER HOME"])
+@pytest.mark.parametrize(
+    "rows", ["A = 3 ROWS", "A SINCE (A.v = 'x')", "A = 3 ROWS PER KEY", "A = 3 ROWS PER HOME"]
+)
 def test_windows_of_rows_count_at_all_nodes(rows: str) -> None:
     plan = planned("PLAN(BLOOM, 4)", f"FROM a A, b B WINDOW (A, B) = 5 s AND WINDOW {rows} WHERE A.k = B.k")
     (window,) = plan.physical.counted
