@@ -29,7 +29,7 @@ from wjoin.executor.state.writing import FIRST_CUTTING
 from wjoin.executor.stretches import Arrived
 from wjoin.parts.kernels.runs import BoolArray, Int64Array, int64_view
 from wjoin.parts.routes.route import Role
-from wjoin.parts.summaries.error import RARE, Sample, stands_for
+from wjoin.parts.summaries.error import RARE, Came, Sample
 from wjoin.parts.summaries.flow import chances, sampled, visit_chance
 from wjoin.parts.summaries.hashing import mixed
 from wjoin.parts.summaries.profile import PROMISES, Profile
@@ -146,20 +146,18 @@ class Measuring:
         homes, bins, of_sample, chosen = _told_by(marks)
         here = homes == self.place
         chance = np.where(here, 1.0, visit_chance(homes, bins, flow))
+        came = Came(chance, of_sample, flow.sample)
         if self.chooser.knows:
-            worth = stands_for(chance, of_sample, flow.sample)
-            told = Profile.of_matches(self.nodes.count, homes, bins, matches, here, worth)
+            told = Profile.of_matches(self.nodes.count, homes, bins, matches, here, came.worth)
             self.profile = self.profile.plus(told)
         if self.first:
-            known = of_sample, chance, flow.sample, PROMISES[bins]
-            sample = Sample.of(codes, matches, chosen, flow.seed, *known)
+            sample = Sample.of(codes, matches, chosen, flow.seed, came, PROMISES[bins])
         else:
             # Partial results of one row have come by one lot, and each of them may be at several nodes.
             chance, draws = chance_of(marks), int64_view(run.batch.column(self.times[origin]))[own]
             draws = draws ^ mixed(codes, 0).view(np.int64)
-            sample = Sample.of(
-                codes, matches, chosen, flow.seed, of_sample, chance, flow.sample, None, draws, self._rarest
-            )
+            came = Came(chance, of_sample, flow.sample, draws, self._rarest)
+            sample = Sample.of(codes, matches, chosen, flow.seed, came)
             nodes = 1 + min(flow.visits, self.nodes.count - 1.0)
             sample = replace(sample, lots=nodes * sample.lots)
         self.sample = self.sample.plus(sample)

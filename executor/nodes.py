@@ -8,6 +8,7 @@ rows reads that of all nodes, and decides by it; so does every repeated attempt.
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -27,7 +28,7 @@ from wjoin.parts.summaries.flow import (
     targets,
     tightened,
     tuned,
-    visit_chance,
+    visit_chances,
 )
 from wjoin.parts.summaries.hashing import FloatArray
 from wjoin.parts.summaries.profile import Profile, bins_of
@@ -278,19 +279,20 @@ class Visited:
             # Of the sample, what only a trial has found before is lost.
             chosen &= before[rows] >> CHOSEN & 1 | 1 - (before[rows] >> SAMPLED & 1)
         home, bins = visits.home[rows], self.bins[rows, worker]
-        chance = _told_chance(np.where(home == worker, 1.0, visit_chance(home, bins, self.flow)))
+        chance = np.where(home == worker, 0, self._told_chances[home, bins])
         if before is not None:
             chance = np.minimum(chance + (before[rows] >> CHANCE & _NEVER), _NEVER)
         of_score = bins.astype(np.int64)
         marks: Int64Array = home | chance << CHANCE | sampled << SAMPLED | chosen << CHOSEN | of_score << BIN
         return marks
 
-
-def _told_chance(chance: FloatArray) -> Int64Array:
-    """Return the bits of some chances (int64[n]); they add up where chances are multiplied."""
-    halves = -np.log2(np.maximum(chance, 1e-300))
-    found: Int64Array = np.minimum(np.round(_HALVES * halves), _NEVER).astype(np.int64)
-    return found
+    @cached_property
+    def _told_chances(self) -> Int64Array:
+        """The bits of the chance of each home and bin (int64[N, BINS]); they add up where chances are
+        multiplied."""
+        halves = -np.log2(np.maximum(visit_chances(self.flow), 1e-300))
+        found: Int64Array = np.minimum(np.round(_HALVES * halves), _NEVER).astype(np.int64)
+        return found
 
 
 def chance_of(marks: Int64Array) -> FloatArray:

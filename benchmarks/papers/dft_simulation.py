@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from dft_loads import Codes, Set
 
-from wjoin.parts.summaries.error import Estimate, Sample, estimate, stands_for
+from wjoin.parts.summaries.error import Came, Estimate, Sample, estimate
 from wjoin.parts.summaries.flow import LEAST, Flow, chances, scores_of, targets, tuned, visit_chance
 from wjoin.parts.summaries.profile import PROMISES, Profile, bins_of
 from wjoin.parts.summaries.registry import SUMMARIES
@@ -173,18 +173,9 @@ def run(case: Asked, flow: Flow) -> Outcome:
         sample = sample.plus(Sample.of_lots(promises[by_lot], chance[by_lot], flow.sample))
         for node in range(world.nodes):
             of = arrived[:, node]
-            sample = sample.plus(
-                Sample.of(
-                    codes[of],
-                    matches[of, node],
-                    (visits.chosen | here)[of, node],
-                    flow.seed,
-                    visits.sampled[of],
-                    _chance(home[of], scores[of, node], node, flow),
-                    flow.sample,
-                    promises[of, node],
-                )
-            )
+            came = Came(_chance(home[of], scores[of, node], node, flow), visits.sampled[of], flow.sample)
+            counted = codes[of], matches[of, node], (visits.chosen | here)[of, node]
+            sample = sample.plus(Sample.of(*counted, flow.seed, came, promises[of, node]))
     rows = sum(map(len, world.codes))
     return Outcome(rows, messages, found, everything, estimate(sample, flow.sample), flow)
 
@@ -223,9 +214,9 @@ def _profile_of(codes: Codes, scores: Floats, home: Codes, matches: Floats, flow
     for node in range(flow.nodes):
         of = visits.sent[:, node] | (home == node)
         bins, at_home = bins_of(scores[of, node]), home[of] == node
-        chance = _chance(home[of], scores[of, node], node, flow)
-        worth = stands_for(chance, visits.sampled[of], flow.sample)
-        found = found.plus(Profile.of_matches(flow.nodes, home[of], bins, matches[of, node], at_home, worth))
+        came = Came(_chance(home[of], scores[of, node], node, flow), visits.sampled[of], flow.sample)
+        arrived = home[of], bins, matches[of, node], at_home
+        found = found.plus(Profile.of_matches(flow.nodes, *arrived, came.worth))
     return found
 
 

@@ -49,6 +49,34 @@ _FEWEST = 2.0
 
 
 @dataclass(frozen=True)
+class Came:
+    """How rows have come to where they are: with what ``chance`` (float64[n]; that of `flow.visit_chance`, 1
+    at home), and whether their keys are ``sampled`` (bool[n]), as a ``share`` of all keys is.
+
+    ``draws``: rows with equal ones (int64[n]) have come by the same lot. ``rare``: the least chance of which
+    lots tell.
+    """
+
+    chance: FloatArray
+    sampled: BoolArray
+    share: float
+    draws: Int64Array | None = None
+    rare: float | None = None
+
+    @property
+    def lots(self) -> tuple[BoolArray, FloatArray]:
+        """Of which rows lots tell (bool[n]), and the chance of these, 1 for the others (float64[n])."""
+        return _by_lots(self.chance, RARE * self.share if self.rare is None else self.rare)
+
+    @property
+    def worth(self) -> FloatArray:
+        """For how many rows each stands that has arrived (float64[n]), itself included."""
+        often, by_lot = self.lots
+        told = np.where(self.sampled, 1.0, 1 / by_lot)
+        return np.where(often, told, self.sampled / self.share if self.share else 0.0)
+
+
+@dataclass(frozen=True)
 class Sample:
     """Matches by group of keys (float64[GROUPS]).
 
@@ -86,9 +114,9 @@ class Sample:
 
         Not of those at home, nor of rows of the sample.
         """
-        often = chance >= RARE * share
-        missed = np.where(often, promises * (1 - chance), 0.0)
-        spread = np.divide(missed, chance, out=np.zeros_like(missed), where=often & (chance > 0))
+        often, by_lot = _by_lots(chance, RARE * share)
+        missed = promises * (1 - by_lot)
+        spread = np.divide(missed, by_lot, out=np.zeros_like(missed), where=by_lot > 0)
         return replace(
             cls.empty(),
             promised=np.asarray(missed.sum()),
@@ -99,8 +127,7 @@ class Sample:
     @classmethod
     def of_lots(cls, promises: FloatArray, chance: FloatArray, share: float) -> Self:
         """Return that of visits that lots have made, whatever they find: what each promised, its chance."""
-        often = chance >= RARE * share
-        by_lot = np.where(often, chance, 1.0)
+        _, by_lot = _by_lots(chance, RARE * share)
         missed = promises * (1 - by_lot) / by_lot
         squares = promises * missed / by_lot
         return replace(cls.empty(), drawn=np.asarray(missed.sum()), squares=np.asarray(squares.sum()))
@@ -112,33 +139,28 @@ class Sample:
         matches: FloatArray,
         chosen: BoolArray,
         seed: int,
-        sampled: BoolArray | None = None,
-        chance: FloatArray | None = None,
-        share: float = 0.0,
+        came: Came | None = None,
         promises: FloatArray | None = None,
-        draws: Int64Array | None = None,
-        rare: float | None = None,
     ) -> Self:
         """Return that of rows where they arrive.
 
         Their codes (int64[n]), how many matches each has there, and whether the flow had chosen the visit
-        (bool[n]; a row's own home counts as chosen). ``seed`` is that of the flow. Without a ``chance`` they
-        are those of the sample. With it, all that arrive, of which some are ``sampled``: a ``share`` of the
-        keys is; it is that of `flow.visit_chance`, and 1 at home. ``promises``: what is promised of each.
-        ``draws``: rows with equal ones (int64[n]) have come by the same lot. ``rare``: lots tell of chances
-        from it on.
+        (bool[n]; a row's own home counts as chosen). ``seed`` is that of the flow. ``came``: how they have
+        come; without it they are those of the sample, with it all that arrive. ``promises``: what is promised
+        of each.
         """
         groups = cells(codes, seed + _OF_GROUPS, GROUPS)
-        of = np.ones(len(codes), np.bool_) if sampled is None else sampled
+        of = np.ones(len(codes), np.bool_) if came is None else came.sampled
         found = of & chosen
         told = [_sums(groups[of], matches[of]), _sums(groups[found], matches[found])]
-        if chance is None:
+        if came is None:
             return replace(cls.empty(), everything=told[0], found=told[1])
-        often = chance >= (RARE * share if rare is None else rare)
-        by_lot = np.where(often, chance, 1.0)
+        share = came.share
+        often, by_lot = came.lots
         lot = np.where(often & ~of, matches, 0.0)
         missed = lot * (1 - by_lot) / by_lot
-        kept = np.where(of & ~often, matches * (1 - chance), 0.0) * ((1 - share) / share if share else 0.0)
+        kept = np.where(of & ~often, matches * (1 - came.chance), 0.0)
+        kept *= (1 - share) / share if share else 0.0
         products = 0.0 if promises is None else (promises * missed / by_lot).sum()
         return replace(
             cls.empty(),
@@ -147,7 +169,7 @@ class Sample:
             seen=_sums(groups, matches),
             missing=_sums(groups, missed + kept),
             kept=_sums(groups, kept),
-            lots=_together(groups, lot * missed / by_lot, draws),
+            lots=_together(groups, lot * missed / by_lot, came.draws),
             products=np.asarray(products),
         )
 
@@ -158,6 +180,12 @@ class Sample:
     def times(self, factor: float) -> "Sample":
         """Return it with less weight: ``old.times(0.8).plus(new)`` is about what is recent."""
         return Sample(*(factor * getattr(self, each.name) for each in fields(self)))
+
+
+def _by_lots(chance: FloatArray, least: float) -> tuple[BoolArray, FloatArray]:
+    """Return of which rows lots tell (bool[n]), and the chance of these, 1 for the others (float64[n])."""
+    often = chance >= least
+    return often, np.where(often, chance, 1.0)
 
 
 def _sums(groups: Int64Array, matches: FloatArray) -> FloatArray:
@@ -209,16 +237,6 @@ def estimate(sample: Sample, share: float, level: float = 0.95, lots: float = 0.
     low, high = _wilson(ratio, size, student(max(alike - 1, 1.0), level))
     rest = 1 - share
     return Estimate(rest * ratio, rest * low, rest * high, level, alike)
-
-
-def stands_for(chance: FloatArray, sampled: BoolArray, share: float) -> FloatArray:
-    """Return for how many rows each stands that has arrived (float64[n]), itself included.
-
-    By the ``chance`` of its lot, whether its key is of the sample, and the ``share`` of the keys that is.
-    """
-    often = chance >= RARE * share
-    by_lot = np.where(sampled, 1.0, 1 / np.where(often, chance, 1.0))
-    return np.where(often, by_lot, sampled / share if share else 0.0)
 
 
 def _by_chances(sample: Sample, share: float, level: float, lots: float) -> Estimate:

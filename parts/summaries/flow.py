@@ -131,7 +131,7 @@ def chances(scores: FloatArray, home: Int64Array, flow: Flow) -> FloatArray:
     """Return with which probability a row visits each node (float64[n, N]), by scores and home."""
     if math.isinf(flow.visits):
         return np.ones_like(scores)
-    return _chances(flow)[home[:, None], bins_of(scores)]
+    return visit_chances(flow)[home[:, None], bins_of(scores)]
 
 
 def visit_chance(home: Int64Array, bins: npt.NDArray[np.uint8], flow: Flow) -> FloatArray:
@@ -139,14 +139,14 @@ def visit_chance(home: Int64Array, bins: npt.NDArray[np.uint8], flow: Flow) -> F
 
     By their homes (int64[n]) and the bins of their scores for it (uint8[n]). Rows of the sample come anyway.
     """
-    if math.isinf(flow.visits):
-        return np.ones(len(home))
-    found: FloatArray = _chances(flow)[home, bins]
+    found: FloatArray = visit_chances(flow)[home, bins]
     return found
 
 
-def _chances(flow: Flow) -> FloatArray:
-    """Return the chance of each home and bin (float64[N, BINS])."""
+def visit_chances(flow: Flow) -> FloatArray:
+    """Return that of each home and bin (float64[N, BINS])."""
+    if math.isinf(flow.visits):
+        return np.ones((flow.nodes, BINS))
     if flow.greedy:
         found = np.tile(_greedy_chances(flow.limit, flow.share), (flow.nodes, 1))
     else:
@@ -278,7 +278,7 @@ def _forecast(flow: Flow, profile: Profile) -> float:
         known = np.where(np.isfinite(CENTRES), CENTRES, 0.0)
         matches = profile.visits * known
         local = matches.sum(axis=1) / max(flow.nodes - 1, 1)
-    chance = _chances(flow)
+    chance = visit_chances(flow)
     everything = float(matches.sum() + local.sum())
     return float((matches * (1 - chance)).sum()) / everything if everything else 0.0
 
@@ -292,7 +292,7 @@ def lots_variance(flow: Flow, profile: Profile) -> float:
     """
     if math.isinf(flow.visits) or not profile.rows.sum():
         return 0.0
-    chance, known = _chances(flow), np.where(np.isfinite(CENTRES), CENTRES, 0.0)
+    chance, known = visit_chances(flow), np.where(np.isfinite(CENTRES), CENTRES, 0.0)
     by_lot = np.where(chance > 0, (1 - chance) / np.maximum(chance, 1e-12), 0.0)
     rarest = float(by_lot[profile.visits > 0].max(initial=0.0))
     promised = float((profile.visits * known).sum())

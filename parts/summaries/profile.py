@@ -97,7 +97,7 @@ class Profile:
         """Return that of rows of the sample where they arrive: their homes (int64[n]), the bins of their
         scores for this node, how many matches each had (float64[n]), and if it is their home (bool[n]).
 
-        With what each is ``worth`` (`error.stands_for`), that of all rows that arrive.
+        With what each is ``worth`` (`error.Came.worth`), that of all rows that arrive.
         """
         places = home * BINS + bins
         away = ~at_home

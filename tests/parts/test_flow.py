@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.tiers import examples
-from wjoin.parts.summaries.error import Sample, estimate, stands_for, student
+from wjoin.parts.summaries.error import Came, Sample, estimate, student
 from wjoin.parts.summaries.flow import Flow, lots_variance, scores_of, targets, tuned, visit_chance
 from wjoin.parts.summaries.profile import PROMISES, Profile, bins_of
 from wjoin.parts.summaries.registry import SUMMARIES
@@ -59,14 +59,11 @@ class Rows:
             bins, at_home = bins_of(scores[of, node]), self.here[of, node]
             chance = np.where(at_home, 1.0, visit_chance(self.home[of], bins, flow))
             matches, chosen = self.matches[of, node], (visits.chosen | self.here)[of, node]
-            sampled = visits.sampled[of]
-            worth = stands_for(chance, sampled, flow.sample)
+            came = Came(chance, visits.sampled[of], flow.sample)
             profile = profile.plus(
-                Profile.of_matches(self.nodes, self.home[of], bins, matches, at_home, worth)
+                Profile.of_matches(self.nodes, self.home[of], bins, matches, at_home, came.worth)
             )
-            sample = sample.plus(
-                Sample.of(self.codes[of], matches, chosen, flow.seed, sampled, chance, flow.sample)
-            )
+            sample = sample.plus(Sample.of(self.codes[of], matches, chosen, flow.seed, came))
         return profile, sample, 1 - self.matches[arrived].sum() / self.matches.sum()
 
 
@@ -167,12 +164,12 @@ def test_few_lots_of_visits_that_find_very_different_numbers_are_not_trusted():
         matches, lots = random.poisson(scores[:, 1]).astype(float), random.random(1000) < flow.least
         bins, chance = bins_of(scores[:, 1]), np.full(1000, flow.least)
         here, all_codes = np.full(1000, 30.0), np.arange(1000)
-        away = Sample.of(all_codes[lots], matches[lots], lots[lots], 0, ~lots[lots], chance[lots])
-        sample = Sample.of(all_codes, here, home == 0, 0, home > 0, np.ones(1000)).plus(away)
+        came = Came(chance[lots], ~lots[lots], 0.0)
+        away = Sample.of(all_codes[lots], matches[lots], lots[lots], 0, came)
+        sample = Sample.of(all_codes, here, home == 0, 0, Came(np.ones(1000), home > 0, 0.0)).plus(away)
         profile = Profile.of_rows(scores, home)
         profile = profile.plus(Profile.of_matches(2, home, bins, here, home == 0))
-        worth = stands_for(chance[lots], ~lots[lots], 0.0)
-        arrived = home[lots], bins[lots], matches[lots], ~lots[lots], worth
+        arrived = home[lots], bins[lots], matches[lots], ~lots[lots], came.worth
         profile = profile.plus(Profile.of_matches(2, *arrived))
         error = matches[~lots].sum() / (matches.sum() + here.sum())
         told = estimate(sample, 0.0, lots=lots_variance(flow, profile) / profile.seen.sum())
