@@ -3,6 +3,7 @@
 import itertools
 import random
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
 
@@ -152,6 +153,26 @@ def test_match_functions_of_timestamps_and_what_is_not_the_same_twice(session: w
     assert "First thing that fails: 1 = 2 is not true." in never
     unsure = told(session, f"EXPLAIN MATCH A(id = 1), B(id = 0) {select} AND rand() < 0.5")
     assert "Not judged: rand() < 0.5 (it is not the same twice)." in unsure
+
+
+@pytest.mark.long
+def test_rows_of_a_home_are_counted_by_its_value(session: wjoin.Session, tmp_path: Path) -> None:
+    """A home that is NULL is one, too."""
+    rows = "VALUES (1, 1, 0, 'x'), (2, 2, 0, NULL), (3, 3, 0, 'x'), (4, 4, 0, NULL) AS t(id, n, k, v)"
+    for name in ("a", "b"):
+        session.sql(f"SELECT * FROM {rows}").coalesce(1).write.parquet(str(tmp_path / name))
+        session.sql(
+            f"CREATE OR REPLACE STREAM homed_{name} (id INT, n INT, k INT, v STRING) USING parquet "
+            f"OPTIONS (path '{tmp_path / name}') WATERMARK n DELAY OF 0 HOME BY v"
+        )
+    select = """SELECT A.id AS a, B.id AS b FROM homed_a A, homed_b B
+        WINDOW (A, B) = 9 AND WINDOW A = 1 ROWS PER HOME WHERE A.k = B.k"""
+    lost = told(session, f"EXPLAIN MATCH A(id = 1), B(id = 4) {select}")
+    assert "window A: 1 row per home; 1 row of A came later, 1 too many" in lost, lost
+    for one, other in ((1, 2), (2, 3), (3, 4), (4, 4)):
+        found = told(session, f"EXPLAIN MATCH A(id = {one}), B(id = {other}) {select}")
+        assert found.startswith("These rows are a result"), found
+    assert "1 too many" in told(session, f"EXPLAIN MATCH A(id = 2), B(id = 4) {select}")
 
 
 COUNTED = {

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, product
 
+from wjoin.grammar.syntax import Per
 from wjoin.planner.plan.physical import CountedWindow
 from wjoin.planner.planning import PlannedSelect
 from wjoin.planner.windows.bounds import Windows
@@ -48,8 +49,8 @@ class Bound:
 class Count:
     """A window of rows: fewer than ``rows`` rows of ``stream`` are later than its own, up to the latest one.
 
-    Of those that satisfy ``test`` (empty: all) and have the same values of ``keys``, in SQL over its alias.
-    The latest one is that of the streams ``among``, which a join brings together.
+    Of those that satisfy ``test`` (empty: all) and have the same values of ``keys``, in SQL over its alias,
+    by what is counted ``per``. The latest one is that of the streams ``among``, which a join brings together.
     """
 
     stream: int
@@ -57,6 +58,7 @@ class Count:
     test: str
     keys: tuple[str, ...]
     among: tuple[int, ...]
+    per: Per
 
 
 def can_be_told(graph: WindowGraph) -> bool:
@@ -100,7 +102,7 @@ def _counts(planned: PlannedSelect, rows: Mapping[RowsTerm, Sequence[Collection[
         keys = tuple(part for code in codes for part in code.expressions)
         most = {frozenset(each) for each in joins if not any({*each} < {*other} for other in joins)}
         for streams in sorted(map(sorted, most)):
-            yield Count(term.stream, term.rows, window.condition, keys, tuple(streams))
+            yield Count(term.stream, term.rows, window.condition, keys, tuple(streams), term.per)
 
 
 def _window(planned: PlannedSelect, term: RowsTerm) -> CountedWindow:

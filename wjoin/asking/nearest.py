@@ -136,7 +136,7 @@ def _counts(history: History, place: int, count: Count, found: Sequence[Judged])
     schema = ", ".join(["__wjoin_n INT, __wjoin_begin BIGINT, __wjoin_end BIGINT"])
     schema += "".join(f", {name} STRING" for name in names)
     tests = [f"{time} > __wjoin_begin", f"{time} <= __wjoin_end", *([f"({count.test})"] * bool(count.test))]
-    tests += [f"CAST({key} AS STRING) = {name}" for key, name in zip(count.keys, names, strict=True)]
+    tests += [f"CAST({key} AS STRING) <=> {name}" for key, name in zip(count.keys, names, strict=True)]
     rows = in_time(history, count.stream)
     alias = quoted_if_needed(reader.needs.names[count.stream])
     query = f"SELECT __wjoin_n, count(*) FROM {{asked}} JOIN {{rows}} AS {alias} ON {' AND '.join(tests)}"

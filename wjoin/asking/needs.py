@@ -136,7 +136,8 @@ class Needs:
         name = self.names[count.stream]
         if count.test:
             return f"window {name} since ({' '.join(count.test.split())})"
-        return f"window {name}: {counted(count.rows, 'row')}{' per key' * bool(count.keys)}"
+        per = f" per {count.per.value.lower()}" if count.per.value else ""
+        return f"window {name}: {counted(count.rows, 'row')}{per}"
 
 
 def needs_of(planned: PlannedSelect) -> Needs:
