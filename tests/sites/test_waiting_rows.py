@@ -26,6 +26,7 @@ from wjoin.executor.counts import Counts
 from wjoin.executor.report import NOTHING_FIRST, NOTHING_SEEN
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.join_kinds import JoinKind
+from wjoin.grammar.syntax import Per
 from wjoin.planner.plan.physical import PhysicalPlan
 from wjoin.sources.site_leases import horizon
 
@@ -123,7 +124,7 @@ def test_a_site_has_each_row_of_a_result_that_waits_for_counts(case: Counted) ->
 
 
 def test_without_a_window_in_time_rows_are_kept_until_enough_later_ones_have_come() -> None:
-    counted = [Rows(0, 3), Rows(1, 2, per_key=True)]
+    counted = [Rows(0, 3), Rows(1, 2, Per.KEY)]
     plan = Counted([Alternative([None], counted)], [(0, 1, 0)], [4, 2], [], False, {}).planned.physical
     workers, told = LocalWorkers(plan, 2), []
     for step in range(60):
