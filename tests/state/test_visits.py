@@ -6,6 +6,7 @@ import pytest
 
 from tests.state.test_silence import counts, report
 from wjoin.grammar.errors import WJoinWarning
+from wjoin.measured.points import Point, point
 from wjoin.measured.reports import MicroBatchReport
 from wjoin.measured.visits import Visits, node_rows, visits_of_a_row, visits_words
 
@@ -59,7 +60,30 @@ def test_it_is_told_once_and_again_when_far_more_is_lost() -> None:
     for second in range(5, 15):
         found.take(micro_batch(second, **TOLD | {"missing": 400_000, "missing_most": 500_000}))
     with pytest.warns(WJoinWarning, match="WJ825"):
+        found.tend()
+    found.take(micro_batch(15, **TOLD | {"missing": 510_000, "missing_most": 600_000}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found.tend()
+    with pytest.warns(WJoinWarning, match="about 51.0 % of the results lost, 5.0 to 60.0 %") as told:
         found.end()
+        found.end()
+    assert len(told) == 1
+
+
+def test_what_is_lost_since_the_beginning_is_what_was_told_last() -> None:
+    whole = Point(begins=0, ends=0)
+    for second, missing in enumerate((0, 50_000, 300_000)):
+        bounds = {"missing_least": missing // 2, "missing_most": missing + 10_000}
+        told = micro_batch(second, **TOLD | bounds | {"missing": missing}).progress
+        whole = whole.joined(point(told, whole))
+    assert whole.matches == 2700
+    assert whole.results_lost == pytest.approx((0.3, 0.15, 0.31))
+    # A micro-batch without results says nothing of them.
+    nothing = micro_batch(3, **{"visits": 9, **LOST}).progress
+    assert whole.joined(point(nothing, whole)).results_lost == pytest.approx((0.3, 0.15, 0.31))
+    all_lost = micro_batch(4, **TOLD | dict.fromkeys(LOST, 1000000)).progress
+    assert whole.joined(point(all_lost, whole)).results_lost == pytest.approx((1, 1, 1), abs=1e-5)
 
 
 def test_an_exact_join_tells_nothing() -> None:

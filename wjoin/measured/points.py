@@ -10,6 +10,9 @@ PRESENT_SECONDS = 10.0
 """Present rates are those of so many seconds, or of the last micro-batch where that is longer."""
 
 
+_LEAST_FOUND = 1e-6
+
+
 @dataclass(frozen=True, kw_only=True)
 class Point(Done):
     """What the micro-batches did that ended between two times, and how things stood after them.
@@ -71,7 +74,24 @@ class Point(Done):
     def joined(self, later: "Point") -> "Point":
         """Return the point that covers this one and a later one."""
         sums = {name: _sum(getattr(self, name), getattr(later, name)) for name in _SUMMED}
-        return replace(later, begins=self.begins, **sums)
+        whole = replace(later, begins=self.begins, **sums)
+        if not whole.visits or any(whole.shed.values()):
+            return whole
+        # Nodes tell what is lost since they began.
+        latest = later if later.results_expected else self
+        return whole._losing(*latest.results_lost)
+
+    def _losing(self, share: float, least: float, most: float) -> "Point":
+        """Return it where such a share of the results is lost."""
+        every, fewest, largest = (self.matches / max(1 - each, _LEAST_FOUND) for each in (share, least, most))
+        unknown = int(most >= 1)
+        return replace(
+            self,
+            results_expected=every,
+            results_least=fewest,
+            results_most=0.0 if unknown else largest,
+            results_unknown=unknown,
+        )
 
 
 _DONE = tuple(each.name for each in fields(Done))

@@ -349,11 +349,12 @@ def read(progress: Any) -> Progress:
 
 def _estimate(counts: Mapping[str, int]) -> ExpectedResults:
     """Return how many results a W-join would have had if nothing had been shed."""
-    least, most = (counts.get(name, 0) / _MILLION for name in ("missing_least", "missing_most"))
+    names = ("missing", "missing_least", "missing_most")
+    share, least, most = (min(counts.get(name, 0), _MILLION) / _MILLION for name in names)
     if most > 0:
-        found, share = counts.get("matches", 0), counts.get("missing", 0) / _MILLION
-        largest = None if most >= 1 else found / (1 - most)
-        return ExpectedResults(found / (1 - share), found / (1 - least), largest)
+        found = counts.get("matches", 0)
+        every, fewest = (found / max(1 - each, 1 / _MILLION) for each in (share, least))
+        return ExpectedResults(every, fewest, None if most >= 1 else found / (1 - most))
     lost, lost_most = (counts.get(name, 0) / _MILLION for name in ("lost", "lost_most"))
     return estimated(counts.get("matches", 0), counts.get("squares", 0), lost, lost_most)
 

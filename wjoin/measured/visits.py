@@ -107,7 +107,7 @@ class Visits:
     def __init__(self, subject: str) -> None:
         self._subject = subject
         self._done: Point | None = None
-        self._told = 0.0
+        self._told = 0.0, 0.0, 0.0
 
     def take(self, report: MicroBatchReport) -> None:
         """Add up what is lost."""
@@ -120,15 +120,21 @@ class Visits:
         """Tell once something is known, and again when it has become far more."""
         if self._done is None or self._done.batches < _KNOWN:
             return
-        lost, _, _ = self._done.results_lost
-        if lost > _WORTH + _MORE * self._told:
-            self._told = lost
-            words = visits_words(self._done)
-            tell(WJoinWarning(_CODE, f"{self._subject} is approximate, as requested: {words}"))
+        if self._done.results_lost[0] > _WORTH + _MORE * self._told[0]:
+            self._tell(self._done)
 
     def end(self) -> None:
-        """Tell of what has not been told."""
+        """Tell of what has not been told, and again where the loss is not within what was."""
         self.tend()
+        if self._done is not None and any(self._told):
+            _, least, most = self._told
+            if not least <= self._done.results_lost[0] <= most:
+                self._tell(self._done)
+
+    def _tell(self, done: Done) -> None:
+        self._told = done.results_lost
+        words = visits_words(done)
+        tell(WJoinWarning(_CODE, f"{self._subject} is approximate, as requested: {words}"))
 
 
 _ADDED = (
