@@ -92,6 +92,9 @@ def _counted(
             raise _refused(term, f"by a key: no equality names {name}", remedy)
     elif term.per is Per.HOME:
         part = scan.home_part
+        if part is None and planning.request.relations[term.stream].derived:
+            reason = f"by home: no view or subquery tells where the rows of {name} live"
+            raise _refused(term, reason, "name the stream itself, and write the conditions into WHERE")
         if part is None:
             remedy = "declare its stream with HOME BY column: CREATE STREAM … HOME BY region"
             raise _refused(term, f"by home: nothing tells where the rows of {name} live", remedy)

@@ -135,6 +135,14 @@ def test_rows_of_a_home_are_counted_by_what_it_is_and_not_by_its_node(hint: str)
     assert "fewer than 3 rows of A of the same home" in explain_text(describe(found))
 
 
+def test_nothing_tells_the_homes_of_the_rows_of_a_view() -> None:
+    rest = "FROM a A, b B WINDOW (A, B) = 5 s AND WINDOW A = 3 ROWS PER HOME WHERE A.k = B.k"
+    for derived, reason in ((True, "no view or subquery tells"), (False, "nothing tells")):
+        homeless = replace(HOMED, home="", derived=derived)
+        with pytest.raises(WJoinError, match=f"{reason} where the rows of A live"):
+            planned("", rest, (homeless, HOMED))
+
+
 def test_windows_of_rows_of_three_streams_are_counted_in_hops() -> None:
     rest = (
         f"FROM a A, b B, c C WINDOW A = 3 ROWS AND WINDOW B = 2 ROWS PER KEY AND WINDOW = 5 s {KEYS_OF_THREE}"
