@@ -231,11 +231,14 @@ class Oracle:
 
 @dataclass
 class Told:
-    """What is told of the times of results to come: how far they may be behind, and the least MATCH_TIME."""
+    """What is told of the times of results to come: how far each may be behind, and the least MATCH_TIME.
+
+    ``greatest``: so far, of each stream and of MATCH_START.
+    """
 
     planned: PlannedSelect
     least: int | None = None
-    greatest: int | None = None
+    greatest: tuple[int, ...] = ()
     latest: int | None = None
 
     def check(self, results: Sequence[Sequence[int]]) -> None:
@@ -244,14 +247,12 @@ class Told:
         for times in results:
             assert self.least is None or max(times) * SECOND >= self.least
             assert behind is None or self.latest is None or self.latest - max(times) <= behind // SECOND
-            assert (
-                all_behind is None
-                or self.greatest is None
-                or self.greatest - min(times) <= all_behind // SECOND
-            )
+            lags = (known - new for known, new in zip(self.greatest, (*times, min(times)), strict=False))
+            assert all_behind is None or max(lags, default=0) <= all_behind // SECOND
         for times in results:
             self.latest = max(times) if self.latest is None else max(self.latest, *times)
-        self.greatest = self.latest
+            every = *times, min(times)
+            self.greatest = tuple(map(max, zip(self.greatest or every, every, strict=True)))
 
 
 def block(plan: PhysicalPlan, stream: int, rows: Sequence[Row]) -> pa.RecordBatch:
