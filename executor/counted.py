@@ -340,11 +340,11 @@ def _keys(plan: PhysicalPlan, window: CountedWindow, rows: pa.RecordBatch) -> li
 
 
 def _identities(
-    left: list[pa.Array], right: list[pa.Array], sizes: tuple[int, int]
+    left: Sequence[pa.Array], right: Sequence[pa.Array], sizes: tuple[int, int]
 ) -> tuple[Int64Array, Int64Array]:
     """Return numbers that are the same where rows on both sides have the same key."""
-    both = left + right
-    if len(both) == 2 and all(pa.types.is_int64(each.type) and not each.null_count for each in both):
+    plain = all(pa.types.is_int64(each.type) and not each.null_count for each in (*left, *right))
+    if plain and len(left) == 1:
         return int64_view(left[0]), int64_view(right[0])
     found = np.zeros(sum(sizes), np.int64)
     for one, other in zip(left, right, strict=True):

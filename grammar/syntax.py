@@ -113,6 +113,11 @@ class Per(Enum):
     KEY = "KEY"
     HOME = "HOME"
 
+    @property
+    def clause(self) -> str:
+        """What follows ROWS."""
+        return f" PER {self.value}" if self.value else ""
+
 
 @dataclass(frozen=True)
 class WindowRows(Node):

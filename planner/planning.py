@@ -317,8 +317,7 @@ def _rows_meaning(plan: PhysicalPlan, aliases: Mapping[str, str]) -> str:
     """Return what the windows of rows of a plan mean, whatever their spelling."""
     windows = []
     for each in plan.counted:
-        by = f" PER {each.per.value}" if each.keys else ""
-        windows.append(f"{each.stream} {each.rows}{by} {canonical(each.condition, aliases)}")
+        windows.append(f"{each.stream} {each.rows}{each.per.clause} {canonical(each.condition, aliases)}")
     chosen = (stage.counted for stage in plan.stages if isinstance(stage, Join) and stage.counted)
     return "; ".join(
         " OR ".join(sorted(" AND ".join(sorted(windows[number] for number in own)) for own in each))

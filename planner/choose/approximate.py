@@ -13,6 +13,7 @@ from wjoin.planner.choose.choice import Wish, goal_wish, route_wish
 from wjoin.planner.choose.likely import at_sites, likely_refusals, with_likely
 from wjoin.planner.plan.approximation import Approximation
 from wjoin.planner.request import Planning
+from wjoin.planner.shape.counted import home_remedy
 from wjoin.planner.shape.hops import MOST_STREAMS
 
 
@@ -91,13 +92,13 @@ def _refusals(planning: Planning, exact: str) -> Iterator[tuple[str, str]]:
         if relation.home_column is None and relation.derived:
             yield (
                 f"needs to know where the rows of {names[number]} live, which no view or subquery tells",
-                "name the stream itself, and write the conditions into WHERE",
+                home_remedy(relation),
             )
         elif relation.home_column is None:
             yield (
                 f"needs to know where the rows of {names[number]} live, and its source tells neither file "
                 "nor partition",
-                ("declare its stream with HOME BY column: CREATE STREAM … HOME BY region"),
+                home_remedy(relation),
             )
     if not any(each.streams >= set(staged) for each in planning.classes):
         own = [names[number] for number in staged]

@@ -6,7 +6,7 @@ Pure: what is measured comes from outside. Shares are between 0 and 1.
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Self, TypeVar
 
 OFF, LINEAR, QUADRATIC = MODELS = ("off", "linear", "quadratic")
 """How the shedding ratio grows with the load: not at all, or by which power."""
@@ -130,6 +130,10 @@ def lost_share(kept: Iterable[tuple[object, float]]) -> float:
     return 1.0 - math.prod(least.values())
 
 
+_LEAST_FOUND = 1e-6
+"""The least share of the results that is found where some are."""
+
+
 @dataclass(frozen=True)
 class ExpectedResults:
     """The results that there would have been: ``expected``, and ``least`` to ``most``, None where all may be
@@ -138,6 +142,12 @@ class ExpectedResults:
     expected: float
     least: float
     most: float | None
+
+    @classmethod
+    def of_lost(cls, found: int, share: float, least: float, most: float) -> Self:
+        """Return those of which so many are ``found``, where shares are lost: what ``lost`` tells, back."""
+        every, fewest, largest = (found / max(1 - each, _LEAST_FOUND) for each in (share, least, most))
+        return cls(every, fewest, None if most >= 1 else largest)
 
     def lost(self, found: int) -> tuple[float, float, float]:
         """Return the share of the results that is lost if so many are ``found``: ε, its least, its most."""

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from wjoin.grammar.errors import WJoinError
 from wjoin.grammar.syntax import Per
+from wjoin.planner.catalog import Relation
 from wjoin.planner.plan.physical import CountedWindow
 from wjoin.planner.plan.stage_kinds import Stage
 from wjoin.planner.request import Planning
@@ -92,18 +93,25 @@ def _counted(
             raise _refused(term, f"by a key: no equality names {name}", remedy)
     elif term.per is Per.HOME:
         part = scan.home_part
-        if part is None and planning.request.relations[term.stream].derived:
-            reason = f"by home: no view or subquery tells where the rows of {name} live"
-            raise _refused(term, reason, "name the stream itself, and write the conditions into WHERE")
         if part is None:
-            remedy = "declare its stream with HOME BY column: CREATE STREAM … HOME BY region"
-            raise _refused(term, f"by home: nothing tells where the rows of {name} live", remedy)
+            relation = planning.request.relations[term.stream]
+            what = "no view or subquery" if relation.derived else "nothing"
+            raise _refused(
+                term, f"by home: {what} tells where the rows of {name} live", home_remedy(relation)
+            )
         keys = (scan.code(DraftInput((term.stream,), None, (part,))),)
     if not all(code.exact or code.verify for code in (scan.codes[key] for key in keys)):
         remedy = "compare columns of whole numbers, strings, dates or timestamps"
         reason = f"by this {term.per.value.lower()} of {name}, whose values cannot be compared"
         raise _refused(term, reason, remedy)
     return CountedWindow(term.stream, term.rows, condition, keys, term.per)
+
+
+def home_remedy(relation: Relation) -> str:
+    """Return what to do where nothing tells where the rows of a relation live."""
+    if relation.derived:
+        return "name the stream itself, and write the conditions into WHERE"
+    return "declare its stream with HOME BY column: CREATE STREAM … HOME BY region"
 
 
 def _keys(stream: int, stages: Sequence[Stage]) -> Iterator[int]:

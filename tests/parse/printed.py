@@ -38,8 +38,7 @@ def print_condition(condition: syntax.WindowCondition) -> str:
         case syntax.WindowStream(stream, width):
             return f"WINDOW {print_name(stream.name)} = {print_duration(width)}"
         case syntax.WindowRows(stream, rows, per):
-            of = f" PER {per.value}" if per.value else ""
-            return f"WINDOW {print_name(stream.name)} = {rows} ROWS{of}"
+            return f"WINDOW {print_name(stream.name)} = {rows} ROWS{per.clause}"
         case syntax.WindowSince(stream, condition):
             return f"WINDOW {print_name(stream.name)} SINCE ({condition})"
         case syntax.WindowPath(streams, widths, bidirectional, absent):

@@ -48,7 +48,7 @@ class Counted:
         name = NAMES[self.stream]
         if self.rows == 0:
             return f"WINDOW {name} SINCE ({name}.m)"
-        return f"WINDOW {name} = {self.rows} ROWS{f' PER {self.per.value}' if self.per.value else ''}"
+        return f"WINDOW {name} = {self.rows} ROWS{self.per.clause}"
 
 
 @dataclass(frozen=True)

@@ -136,8 +136,7 @@ class Needs:
         name = self.names[count.stream]
         if count.test:
             return f"window {name} since ({' '.join(count.test.split())})"
-        per = f" per {count.per.value.lower()}" if count.per.value else ""
-        return f"window {name}: {counted(count.rows, 'row')}{per}"
+        return f"window {name}: {counted(count.rows, 'row')}{count.per.clause.lower()}"
 
 
 def needs_of(planned: PlannedSelect) -> Needs:

@@ -65,7 +65,7 @@ def views_in(rows: DataFrame) -> set[str]:
 
 
 def output_delay(planned: PlannedSelect) -> int | None:
-    """Return how far any time column of a join's results may lie behind the greatest one emitted.
+    """Return how far each time column of a join's results may lie behind the greatest time that it has had.
 
     A result is completed by a row of some stream i not older than M_i - delay_i, M_i being the
     greatest time seen on i. A member a then satisfies a >= t_i - between(a, i), and no emitted a

@@ -5,12 +5,10 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from wjoin.measured.progress import OF_JOINS, Counts, Done, Progress, lags
+from wjoin.planner.cost.shed_share import ExpectedResults
 
 PRESENT_SECONDS = 10.0
 """Present rates are those of so many seconds, or of the last micro-batch where that is longer."""
-
-
-_LEAST_FOUND = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,18 +77,13 @@ class Point(Done):
             return whole
         # Nodes tell what is lost since they began.
         latest = later if later.results_expected else self
-        return whole._losing(*latest.results_lost)
-
-    def _losing(self, share: float, least: float, most: float) -> "Point":
-        """Return it where such a share of the results is lost."""
-        every, fewest, largest = (self.matches / max(1 - each, _LEAST_FOUND) for each in (share, least, most))
-        unknown = int(most >= 1)
+        told = ExpectedResults.of_lost(whole.matches, *latest.results_lost)
         return replace(
-            self,
-            results_expected=every,
-            results_least=fewest,
-            results_most=0.0 if unknown else largest,
-            results_unknown=unknown,
+            whole,
+            results_expected=told.expected,
+            results_least=told.least,
+            results_most=told.most or 0.0,
+            results_unknown=int(told.most is None),
         )
 
 

@@ -352,9 +352,7 @@ def _estimate(counts: Mapping[str, int]) -> ExpectedResults:
     names = ("missing", "missing_least", "missing_most")
     share, least, most = (min(counts.get(name, 0), _MILLION) / _MILLION for name in names)
     if most > 0:
-        found = counts.get("matches", 0)
-        every, fewest = (found / max(1 - each, 1 / _MILLION) for each in (share, least))
-        return ExpectedResults(every, fewest, None if most >= 1 else found / (1 - most))
+        return ExpectedResults.of_lost(counts.get("matches", 0), share, least, most)
     lost, lost_most = (counts.get(name, 0) / _MILLION for name in ("lost", "lost_most"))
     return estimated(counts.get("matches", 0), counts.get("squares", 0), lost, lost_most)
 
