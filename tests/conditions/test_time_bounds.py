@@ -229,7 +229,7 @@ def test_whole_numbers(bound: int, by: int, apart: int, operator: str) -> None:
         (f"b.ts - a.ts {operator} {bound}", apart),
         (f"(b.ts - a.ts) DIV {by} {operator} {bound}", _cut(apart, by)),
         (f"(b.ts - a.ts) * {by} {operator} {bound}", apart * by),
-        (f"(b.ts - a.ts) / {by} {operator} {bound}.5", apart / by - 0.5),
+        (f"(b.ts - a.ts) / {by} {operator} {bound + 0.5}", apart / by - 0.5),
     ):
         found = read(text, kind=TimeKind.INTEGRAL)
         holds = test(value, bound)
