@@ -71,6 +71,16 @@ def test_it_is_told_once_and_again_when_far_more_is_lost() -> None:
     assert len(told) == 1
 
 
+def test_a_short_run_tells_at_its_end() -> None:
+    found = Visits("the query out")
+    found.take(micro_batch(0, **TOLD))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found.tend()
+    with pytest.warns(WJoinWarning, match="about 10.0 % of the results lost, 5.0 to 20.0 %"):
+        found.end()
+
+
 def test_what_is_lost_since_the_beginning_is_what_was_told_last() -> None:
     whole = Point(begins=0, ends=0)
     for second, missing in enumerate((0, 50_000, 300_000)):

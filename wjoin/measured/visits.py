@@ -126,10 +126,9 @@ class Visits:
     def end(self) -> None:
         """Tell of what has not been told, and again where the loss is not within what was."""
         self.tend()
-        if self._done is not None and any(self._told):
-            _, least, most = self._told
-            if not least <= self._done.results_lost[0] <= most:
-                self._tell(self._done)
+        _, least, most = self._told
+        if self._done is not None and not least <= self._done.results_lost[0] <= most:
+            self._tell(self._done)
 
     def _tell(self, done: Done) -> None:
         self._told = done.results_lost
